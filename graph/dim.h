@@ -1,7 +1,7 @@
 // A size that may depend on symbols: a polynomial with integer coefficients over symbols and over floor quotients.
 //
-// Two equal polynomials compare equal whatever the order they were built in: "2*N - N" is "N". Division by a constant that
-// divides every coefficient is exact ("4*N / 2" is "2*N"); otherwise it stays as an atom "floor((N + 1)/2)".
+// Two equal polynomials compare equal whatever the order they were built in: "2*N - N" is "N". Division by a constant
+// that divides every coefficient is exact ("4*N / 2" is "2*N"); otherwise it stays as an atom "floor((N + 1)/2)".
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ using Bindings = std::map<std::string, int64_t>;  // symbol -> size
 
 class Dim {
  public:
-  Dim() = default;          // 0
-  Dim(int64_t value);       // NOLINT: a number is a size
+  Dim() = default;     // 0
+  Dim(int64_t value);  // NOLINT: a number is a size
   static Dim symbol(const std::string& name);
 
   bool is_constant() const;
-  int64_t value() const;  // internal error if a symbol is left
-  Dim bind(const Bindings& bindings) const;  // symbols without a binding stay
+  int64_t value() const;                                    // internal error if a symbol is left
+  Dim bind(const Bindings& bindings) const;                 // symbols without a binding stay
   void add_symbols(std::vector<std::string>& names) const;  // those not in the list yet are appended
 
   friend Dim operator+(const Dim& a, const Dim& b);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -100,5 +101,7 @@ struct HostTensor {
   // Equal type, sizes and bits: NaN equals NaN, -0 differs from 0.
   friend bool operator==(const HostTensor&, const HostTensor&) = default;
 };
+
+using TensorPtr = std::shared_ptr<const HostTensor>;
 
 }  // namespace arbalest

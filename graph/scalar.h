@@ -1,11 +1,12 @@
 // Scalar expressions: what a Map computes for each element.
 //
 // A Scalar is an immutable expression over numbered inputs. It is a DAG: equal subexpressions built twice compare equal
-// and are computed once by the interpreter. Every node has an element type. Comparisons and logic give DataType::boolean.
-// Arithmetic needs operands of one type (a plain C++ number adopts the type of the other operand); cast() converts.
+// and are computed once by the interpreter. Every node has an element type. Comparisons and logic give
+// DataType::boolean. Arithmetic needs operands of one type (a plain C++ number adopts the type of the other operand);
+// cast() converts.
 //
-// Gradient conventions (design section 10): Min and Max give each of two equal operands half; select passes to the branch
-// taken; floor, ceil, round, sign, comparisons and casts to integers pass nothing; relu has slope 0 at 0.
+// Gradient conventions (design section 10): Min and Max give each of two equal operands half; select passes to the
+// branch taken; floor, ceil, round, sign, comparisons and casts to integers pass nothing; relu has slope 0 at 0.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +21,62 @@
 namespace arbalest {
 
 enum class ScalarOp : uint8_t {
-  input, constant, cast,
+  input,
+  constant,
+  cast,
   // one operand
-  neg, abs, sign, floor, ceil, round,  // round: half to even
-  exp, log, log1p, expm1, sqrt, reciprocal, relu, sigmoid, tanh, erf,
-  sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
-  is_nan, is_inf, logical_not, bit_not,
+  neg,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round,  // round: half to even
+  exp,
+  log,
+  log1p,
+  expm1,
+  sqrt,
+  reciprocal,
+  relu,
+  sigmoid,
+  tanh,
+  erf,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  is_nan,
+  is_inf,
+  logical_not,
+  bit_not,
   // two operands
-  add, sub, mul, div, mod, fmod, pow, min, max,  // div of integers truncates; mod has the sign of the divisor, fmod of the dividend
-  equal, less, less_equal, logical_and, logical_or, logical_xor,
-  bit_and, bit_or, bit_xor, shift_left, shift_right,
+  add,
+  sub,
+  mul,
+  div,
+  mod,
+  fmod,
+  pow,
+  min,
+  max,  // div of integers truncates; mod has the sign of the divisor, fmod of the dividend
+  equal,
+  less,
+  less_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
   // three operands: condition (boolean), value if true, value if false
   select,
 };
@@ -42,19 +89,19 @@ class Scalar {
   static Scalar input(int index, DataType type);
   static Scalar constant(double value, DataType type);
   static Scalar constant(int64_t value, DataType type);
-  // Type-checks the operands (internal error) and simplifies: constant folding, x*1, x+0, x*0 (floats too: a factor that
-  // is exactly the constant 0 comes from a derivative), --x, select of a constant, pow 1 / 2 / 0.5 / -1, ...
+  // Type-checks the operands (internal error) and simplifies: constant folding, x*1, x+0, x*0 (floats too: a factor
+  // that is exactly the constant 0 comes from a derivative), --x, select of a constant, pow 1 / 2 / 0.5 / -1, ...
   static Scalar make(ScalarOp op, std::vector<Scalar> operands);
   static Scalar cast(Scalar x, DataType to);
 
   ScalarOp op() const;
   DataType type() const;
-  int input_index() const;                      // of an input
-  double value() const;                         // of a constant
-  int64_t integer_value() const;                // of a constant of integer or boolean type
+  int input_index() const;        // of an input
+  double value() const;           // of a constant
+  int64_t integer_value() const;  // of a constant of integer or boolean type
   std::span<const Scalar> operands() const;
   size_t hash() const;
-  size_t node_count() const;                    // distinct nodes of the DAG, inputs and constants included
+  size_t node_count() const;  // distinct nodes of the DAG, inputs and constants included
   bool is_constant() const { return op() == ScalarOp::constant; }
   const void* identity() const { return node_.get(); }  // same pointer, same node (for memoised walks)
 

@@ -1,7 +1,7 @@
 // Element types, shapes and tensor types.
 //
-// A Shape is a list of Dim. In an imported graph a Dim may hold symbols (the batch "N"); once a graph is bound to a batch
-// every Dim is a constant.
+// A Shape is a list of Dim. In an imported graph a Dim may hold symbols (the batch "N"); once a graph is bound to a
+// batch every Dim is a constant.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace arbalest {
 
 enum class DataType : uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
 
-size_t size_of(DataType t);  // bytes of one element
+size_t size_of(DataType t);            // bytes of one element
 std::string_view name_of(DataType t);  // "float32", "int64", "bool": the names of NumPy and ONNX
 bool is_float(DataType t);
 bool is_integer(DataType t);  // bool is not an integer
@@ -54,7 +54,8 @@ struct TensorType {
 
 std::string to_string(const TensorType& type);  // "float32 N x 10"
 
-// The shape that NumPy broadcasting gives; model error when the two do not fit. Symbols broadcast against 1 and themselves.
+// The shape that NumPy broadcasting gives; model error when the two do not fit. Symbols broadcast against 1 and
+// themselves.
 Shape broadcast(const Shape& a, const Shape& b);
 // Axis in [0, rank) of one in [-rank, rank); model error outside.
 int normalise_axis(int64_t axis, int rank);

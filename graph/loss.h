@@ -1,0 +1,34 @@
+// Attaches a loss to a model output, and the count of right predictions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace arbalest {
+
+enum class LossKind : uint8_t {
+  cross_entropy,         // mean over all positions of softmax cross-entropy, integer labels
+  mean_squared_error,    // mean over all elements of (output - label)^2
+  binary_cross_entropy,  // mean over all elements, from logits
+  output_mean,           // the mean of the output itself: the graph computes the loss
+};
+
+struct LossOptions {
+  LossKind kind = LossKind::cross_entropy;
+  std::string output;             // empty: the only float output, else a usage error that lists them
+  std::optional<int> class_axis;  // of cross-entropy; default 1, or the last axis of a rank-2 output
+  std::optional<int64_t> ignore_index;
+  std::vector<float> class_weights;
+};
+
+// Sets graph.loss (scalar) and graph.correct (cross-entropy and, for one-column outputs, binary: int64 scalar), and
+// adds a graph input "label" with role label (int64 of the output's shape without the class axis, or float of its
+// shape). A final Softmax, LogSoftmax or Sigmoid of the output (also behind Identity, Reshape of equal shape,
+// StopGradient-free) is recognised and never applied twice. Returns a notice for the user where something was
+// recognised, else "".
+std::string attach_loss(Graph& graph, const LossOptions& options);
+
+}  // namespace arbalest

@@ -1,0 +1,103 @@
+// Primitives that only move elements, of any type.
+//
+// Reshape: row-major order kept. Transpose: y's axis i is x's axis permutation[i]. Slice: start + step * i along each
+// axis (step may be negative). SliceBackward: dy -> dx, zero where Slice read nothing. Pad: constant value, pads >= 0
+// (other modes are Gathers). Concat: along one axis. Expand: broadcasting to a shape.
+#pragma once
+
+#include "graph/primitives/common.h"
+
+namespace arbalest {
+
+struct Reshape {
+  static constexpr const char* kName = "Reshape";
+  Shape shape;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("shape", shape);
+  }
+};
+
+struct Transpose {
+  static constexpr const char* kName = "Transpose";
+  std::vector<int> permutation;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("permutation", permutation);
+  }
+};
+
+struct Slice {
+  static constexpr const char* kName = "Slice";
+  std::vector<Dim> start;  // an entry an axis, already in range
+  Shape size;              // of the output
+  Dims step;               // not 0
+
+  template <class V>
+  void fields(V&& v) const {
+    v("start", start), v("size", size), v("step", step);
+  }
+};
+
+struct SliceBackward {
+  static constexpr const char* kName = "SliceBackward";
+  std::vector<Dim> start;
+  Shape shape;  // of dx
+  Dims step;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("start", start), v("shape", shape), v("step", step);
+  }
+};
+
+struct Pad {
+  static constexpr const char* kName = "Pad";
+  std::vector<Dim> begin;  // an entry an axis, >= 0
+  std::vector<Dim> end;
+  double value = 0;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("begin", begin), v("end", end), v("value", value);
+  }
+};
+
+struct Concat {
+  static constexpr const char* kName = "Concat";
+  int axis = 0;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("axis", axis);
+  }
+};
+
+struct Expand {
+  static constexpr const char* kName = "Expand";
+  Shape shape;
+
+  template <class V>
+  void fields(V&& v) const {
+    v("shape", shape);
+  }
+};
+
+std::vector<TensorType> infer(const Reshape& p, Types in);
+std::vector<TensorType> infer(const Transpose& p, Types in);
+std::vector<TensorType> infer(const Slice& p, Types in);
+std::vector<TensorType> infer(const SliceBackward& p, Types in);
+std::vector<TensorType> infer(const Pad& p, Types in);
+std::vector<TensorType> infer(const Concat& p, Types in);
+std::vector<TensorType> infer(const Expand& p, Types in);
+Values gradient(const Reshape& p, GradientContext& g);
+Values gradient(const Transpose& p, GradientContext& g);
+Values gradient(const Slice& p, GradientContext& g);
+Values gradient(const SliceBackward& p, GradientContext& g);
+Values gradient(const Pad& p, GradientContext& g);
+Values gradient(const Concat& p, GradientContext& g);
+Values gradient(const Expand& p, GradientContext& g);
+
+}  // namespace arbalest
