@@ -1,0 +1,47 @@
+// ModelProto -> Graph.
+//
+// The graph has a data input for each model input that has no initializer, a parameter input for each initializer (or
+// Constant, where the weights sit there) that trains, a state input for each running statistic that the step updates,
+// and a Constant for the rest. Values carry the ONNX names, nodes the ONNX node as origin: "conv1 (Conv)".
+//
+// All faults are found before anything runs. Unsupported operators, unknown attributes and bad parameters of the whole
+// model (subgraphs and functions included) are reported together in one Error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "onnx_import/model_file.h"
+#include "onnx_import/parameters.h"
+
+namespace arbalest {
+
+enum class ImportMode : uint8_t {
+  training,   // batch statistics in BatchNormalization, running statistics as states with updates
+  inference,  // running statistics; Dropout is the identity
+};
+
+struct ImportOptions {
+  ImportMode mode = ImportMode::training;
+  // Training: Dropout with a ratio above 0 drops. Off: the identity, as in the file's inference form.
+  bool dropout = false;
+  // Symbols whose size is known. All others stay symbols, the batch among them.
+  Bindings bindings;
+  // Turns the first axis of the data inputs into the symbol "N" also where the file fixes it (with a notice for each
+  // Reshape, Expand, ... that holds the fixed batch and is generalised). If the model cannot be generalised, the fixed
+  // batch stays, with a notice.
+  bool free_batch = true;
+  ParameterSelection selection;
+};
+
+struct Imported {
+  Graph graph;
+  std::vector<ParameterReport> parameters;  // in the file's order
+  std::vector<std::string> notices;         // for the user: what was generalised, ignored, recognised
+  std::string batch_symbol;                 // "N", "batch", ...; empty where the batch is fixed
+};
+
+Imported import_model(const ModelFile& file, const ImportOptions& options);
+
+}  // namespace arbalest
