@@ -25,6 +25,7 @@ struct StepCounter {
   uint64_t step = 0;
 };
 
+// The addresses of one step in one replica. The spans live only during bind(): copy the addresses.
 struct KernelArgs {
   std::span<void* const> inputs;
   std::span<void* const> outputs;
