@@ -5,16 +5,16 @@
 namespace arbalest {
 namespace {
 
-std::vector<Region> swapped(std::vector<Region> regions, std::span<const MemoryPair> alternating) {
-  for (Region& region : regions) {
+std::vector<MemoryRange> swapped(std::vector<MemoryRange> ranges, std::span<const MemoryPair> alternating) {
+  for (MemoryRange& range : ranges) {
     for (const auto& [a, b] : alternating) {
-      if (region.memory == a || region.memory == b) {
-        region.memory = region.memory == a ? b : a;
+      if (range.memory == a || range.memory == b) {
+        range.memory = range.memory == a ? b : a;
         break;
       }
     }
   }
-  return regions;
+  return ranges;
 }
 
 }  // namespace
@@ -31,10 +31,10 @@ std::string_view name_of(HazardKind kind) {
   return "?";
 }
 
-// Splits the segments at the ends of the region and fills its gaps; returns the segments that make up the region.
+// Splits the segments at the ends of the range and fills its gaps; returns the segments that make up the range.
 std::pair<HazardTracker::Segments::iterator, HazardTracker::Segments::iterator> HazardTracker::cut(
-    const Region& region) {
-  Segments& segments = memories_[region.memory];
+    const MemoryRange& range) {
+  Segments& segments = memories_[range.memory];
   const auto split_at = [&](size_t at) {
     auto it = segments.upper_bound(at);
     if (it == segments.begin()) return;
@@ -44,37 +44,37 @@ std::pair<HazardTracker::Segments::iterator, HazardTracker::Segments::iterator> 
     it->second.end = at;
     segments.emplace(at, std::move(upper));
   };
-  split_at(region.begin);
-  split_at(region.end);
-  size_t covered = region.begin;
-  for (auto it = segments.lower_bound(region.begin); covered < region.end;) {
+  split_at(range.begin);
+  split_at(range.end);
+  size_t covered = range.begin;
+  for (auto it = segments.lower_bound(range.begin); covered < range.end;) {
     if (it == segments.end() || it->first > covered) {
-      const size_t end = it == segments.end() ? region.end : std::min(it->first, region.end);
+      const size_t end = it == segments.end() ? range.end : std::min(it->first, range.end);
       it = segments.emplace_hint(it, covered, Segment{end, -1, {}});
     }
     covered = it->second.end;
     ++it;
   }
-  return {segments.find(region.begin), segments.lower_bound(region.end)};
+  return {segments.find(range.begin), segments.lower_bound(range.end)};
 }
 
 void HazardTracker::depend(int from, int to, HazardKind kind) {
   if (from >= 0 && from != to) hazards_.push_back({from, to, 0, kind});
 }
 
-void HazardTracker::add(int task, std::span<const Region> reads, std::span<const Region> writes) {
-  for (const Region& region : reads) {
-    if (region.begin >= region.end) continue;
-    const auto [first, last] = cut(region);
+void HazardTracker::add(int task, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes) {
+  for (const MemoryRange& range : reads) {
+    if (range.begin >= range.end) continue;
+    const auto [first, last] = cut(range);
     for (auto it = first; it != last; ++it) {
       depend(it->second.writer, task, HazardKind::read_after_write);
       std::vector<int>& readers = it->second.readers;
       if (readers.empty() || readers.back() != task) readers.push_back(task);
     }
   }
-  for (const Region& region : writes) {
-    if (region.begin >= region.end) continue;
-    const auto [first, last] = cut(region);
+  for (const MemoryRange& range : writes) {
+    if (range.begin >= range.end) continue;
+    const auto [first, last] = cut(range);
     for (auto it = first; it != last; ++it) {
       Segment& segment = it->second;
       for (const int reader : segment.readers) depend(reader, task, HazardKind::write_after_read);

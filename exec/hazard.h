@@ -1,7 +1,7 @@
 // Which tasks must wait for which, from what they read and write.
 //
-// A region is a byte range of a memory. Tasks are given in program order; where two of them touch a common byte and one
-// of them writes it, the later depends on the earlier: read after write, write after read, write after write.
+// A memory range is some bytes of a memory. Tasks are given in program order; where two of them touch a common byte and
+// one of them writes it, the later depends on the earlier: read after write, write after read, write after write.
 // Invariant: every two conflicting tasks are joined by a path of hazards, and the ends of every hazard are in conflict.
 // What follows from other hazards is mostly left out (a writer waits for the readers since the last write, not for
 // older ones).
@@ -24,14 +24,14 @@ namespace arbalest {
 
 using MemoryId = Id<struct MemoryTag>;
 
-struct Region {
+struct MemoryRange {
   MemoryId memory;
   size_t begin = 0;  // bytes; half open
   size_t end = 0;
-  friend auto operator<=>(const Region&, const Region&) = default;
+  friend auto operator<=>(const MemoryRange&, const MemoryRange&) = default;
 };
 
-inline bool overlap(const Region& a, const Region& b) {
+inline bool overlap(const MemoryRange& a, const MemoryRange& b) {
   return a.memory == b.memory && a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
 }
 
@@ -49,7 +49,7 @@ struct Hazard {
 class HazardTracker {
  public:
   // Adds the next task in program order. Tasks are numbered by the caller; a number may come again only right away.
-  void add(int task, std::span<const Region> reads, std::span<const Region> writes);
+  void add(int task, std::span<const MemoryRange> reads, std::span<const MemoryRange> writes);
   // All hazards up to now, sorted, each once, with lag 0.
   std::vector<Hazard> hazards() const;
 
@@ -61,7 +61,7 @@ class HazardTracker {
   };
   using Segments = std::map<size_t, Segment>;  // by first byte; no gaps inside the touched range, no overlaps
 
-  std::pair<Segments::iterator, Segments::iterator> cut(const Region& region);
+  std::pair<Segments::iterator, Segments::iterator> cut(const MemoryRange& range);
   void depend(int from, int to, HazardKind kind);
 
   std::map<MemoryId, Segments> memories_;
@@ -69,8 +69,8 @@ class HazardTracker {
 };
 
 struct Accesses {
-  std::vector<Region> reads;
-  std::vector<Region> writes;
+  std::vector<MemoryRange> reads;
+  std::vector<MemoryRange> writes;
 };
 using MemoryPair = std::pair<MemoryId, MemoryId>;
 

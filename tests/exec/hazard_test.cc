@@ -22,7 +22,7 @@ std::vector<Hazard> once(const std::vector<Accesses>& tasks) {
 }
 
 TEST(Hazard, ThreeKinds) {
-  const Region a{kA, 0, 8};
+  const MemoryRange a{kA, 0, 8};
   EXPECT_THAT(once({{{}, {a}}, {{a}, {}}}), ElementsAre(Hazard{0, 1, 0, read_after_write}));
   EXPECT_THAT(once({{{a}, {}}, {{}, {a}}}), ElementsAre(Hazard{0, 1, 0, write_after_read}));
   EXPECT_THAT(once({{{}, {a}}, {{}, {a}}}), ElementsAre(Hazard{0, 1, 0, write_after_write}));
@@ -40,13 +40,13 @@ TEST(Hazard, OnlyCommonBytesCount) {
 }
 
 TEST(Hazard, UpdateReadsThenWrites) {
-  const Region a{kA, 0, 8};
+  const MemoryRange a{kA, 0, 8};
   EXPECT_THAT(once({{{a}, {a}}, {{a}, {a}}}), ElementsAre(Hazard{0, 1, 0, read_after_write}));
 }
 
 TEST(Hazard, LoopCarried) {
-  const Region weights{kA, 0, 8};
-  const Region gradients{kB, 0, 8};
+  const MemoryRange weights{kA, 0, 8};
+  const MemoryRange gradients{kB, 0, 8};
   const std::vector<Accesses> learn_update = {{{weights}, {gradients}}, {{gradients, weights}, {weights}}};
   EXPECT_THAT(loop_hazards(learn_update),
               ElementsAre(Hazard{0, 1, 0, read_after_write}, Hazard{0, 1, 0, write_after_read},

@@ -1,4 +1,4 @@
-// Random iterations of tasks that read and write random regions, for the properties of hazards and stream order.
+// Random iterations of tasks that read and write random ranges, for the properties of hazards and stream order.
 #pragma once
 
 #include <random>
@@ -18,8 +18,8 @@ inline RandomIteration random_iteration(std::mt19937& random, int most_tasks) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   const int memories = 2 + below(5);
   const int streams = 1 + below(5);
-  const auto regions = [&](int count) {
-    std::vector<Region> result;
+  const auto ranges = [&](int count) {
+    std::vector<MemoryRange> result;
     for (int i = 0; i < count; ++i) {
       const auto begin = static_cast<size_t>(below(12));
       const auto end = below(3) == 0 ? size_t{12} : begin + static_cast<size_t>(below(5));  // sometimes empty
@@ -30,16 +30,16 @@ inline RandomIteration random_iteration(std::mt19937& random, int most_tasks) {
   RandomIteration iteration;
   const int count = 1 + below(most_tasks);
   for (int i = 0; i < count; ++i) {
-    iteration.tasks.push_back({regions(below(4)), regions(below(3))});
+    iteration.tasks.push_back({ranges(below(4)), ranges(below(3))});
     iteration.streams.push_back(below(streams));
   }
   if (below(2) == 0) iteration.alternating.push_back({MemoryId(size_t{0}), MemoryId(size_t{1})});
   return iteration;
 }
 
-inline bool any_overlap(const std::vector<Region>& a, const std::vector<Region>& b) {
-  for (const Region& x : a) {
-    for (const Region& y : b) {
+inline bool any_overlap(const std::vector<MemoryRange>& a, const std::vector<MemoryRange>& b) {
+  for (const MemoryRange& x : a) {
+    for (const MemoryRange& y : b) {
       if (overlap(x, y)) return true;
     }
   }
@@ -54,13 +54,13 @@ inline bool conflict(const Accesses& a, const Accesses& b) {
 inline Accesses accesses_at(const RandomIteration& iteration, size_t i, int t) {
   Accesses accesses = iteration.tasks[i];
   if (t % 2 == 0) return accesses;
-  for (std::vector<Region>* regions : {&accesses.reads, &accesses.writes}) {
-    for (Region& region : *regions) {
+  for (std::vector<MemoryRange>* ranges : {&accesses.reads, &accesses.writes}) {
+    for (MemoryRange& range : *ranges) {
       for (const auto& [a, b] : iteration.alternating) {
-        if (region.memory == a) {
-          region.memory = b;
-        } else if (region.memory == b) {
-          region.memory = a;
+        if (range.memory == a) {
+          range.memory = b;
+        } else if (range.memory == b) {
+          range.memory = a;
         }
       }
     }
