@@ -91,6 +91,15 @@ std::optional<int64_t> Session::fixed_batch() const {
   return std::nullopt;
 }
 
+int64_t Session::classes() const {
+  const Graph& graph = training.graph;
+  for (const Node& node : graph.nodes) {
+    const auto* loss = std::get_if<CrossEntropy>(&node.primitive);
+    if (loss && node.outputs[0] == graph.loss) return graph.at(node.inputs[0]).type.shape.at(loss->axis).value();
+  }
+  throw Error(ErrorKind::internal, "the loss is not cross-entropy");
+}
+
 Session open_session(const ModelArguments& arguments, const DataFacts& data) {
   return open_session(load_model(arguments.path), arguments, data);
 }

@@ -44,6 +44,7 @@ struct Session {
   const std::string& batch_symbol() const { return training.batch_symbol; }
   // Bindings for a batch; usage error when the model has a fixed batch of another size.
   Bindings batch(int64_t size) const;
+  int64_t classes() const;  // of the logits, where the loss is cross-entropy
   // Size of the batch axis, where the file fixes it.
   std::optional<int64_t> fixed_batch() const;
 };
