@@ -22,7 +22,7 @@ std::vector<std::string> labels(const Graph& graph) {
   }
   size_t next = 0;
   for (const Node& n : graph.nodes) {
-    for (const ValueId v : n.outputs) result[v.at()] = "%" + std::to_string(next++);
+    for (const ValueId v : n.outputs) result[v.at()] = fmt::format("%{}", next++);
   }
   return result;
 }
@@ -58,7 +58,7 @@ std::string to_text(const Graph& graph) {
     const std::string fields = fields_text(n.primitive);
     text += fmt::format("{} = {}({}){}{} : {}", join(n.outputs, name), name_of(n.primitive), join(n.inputs, name),
                         fields.empty() ? "" : " ", fields, join(n.outputs, type));
-    text += n.origin.empty() ? "\n" : "  # " + n.origin + "\n";
+    text += n.origin.empty() ? "\n" : fmt::format("  # {}\n", n.origin);
   }
   for (const GraphOutput& o : graph.outputs) text += fmt::format("output {} = {}\n", o.name, name(o.value));
   if (graph.loss) text += fmt::format("loss = {}\n", name(graph.loss));
