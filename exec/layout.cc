@@ -49,6 +49,13 @@ Layout Layout::permuted(const Dims& dims, const std::vector<int>& order) {
   return layout;
 }
 
+Layout Layout::channels_last(const Dims& dims) {
+  std::vector<int> order{0};
+  for (int axis = 2; axis < static_cast<int>(dims.size()); ++axis) order.push_back(axis);
+  order.push_back(1);
+  return permuted(dims, order);
+}
+
 Layout Layout::channel_blocked(const Dims& dims, int64_t block) {
   ensure(dims.size() >= 2 && block >= 1, "layout of {}: no channels to put into blocks of {}", to_string(dims), block);
   Layout layout;

@@ -21,6 +21,8 @@ struct Layout {
   static Layout row_major(const Dims& dims);
   // Axes from the slowest to the fastest: {0, 2, 3, 1} is channels last.
   static Layout permuted(const Dims& dims, const std::vector<int>& order);
+  // Axis 1 the fastest, the others in order: nhwc. Rank 2 at least.
+  static Layout channels_last(const Dims& dims);
   // Channels (axis 1) in blocks: nChw8c.
   static Layout channel_blocked(const Dims& dims, int64_t block);
 
