@@ -14,9 +14,9 @@ struct BatchNorm {
   static constexpr const char* kName = "BatchNorm";
   float epsilon = 1e-5f;
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    v("epsilon", p.epsilon);
+  template <class V>
+  void fields(V&& v) const {
+    v("epsilon", epsilon);
   }
 };
 
@@ -24,9 +24,9 @@ struct BatchNormBackward {
   static constexpr const char* kName = "BatchNormBackward";
   float epsilon = 1e-5f;
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    v("epsilon", p.epsilon);
+  template <class V>
+  void fields(V&& v) const {
+    v("epsilon", epsilon);
   }
 };
 

@@ -16,9 +16,9 @@ struct MaxPool {
   Shape kernel;
   bool ceil_mode = false;
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode);
+  template <class V>
+  void fields(V&& v) const {
+    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode);
   }
 };
 
@@ -30,9 +30,9 @@ struct MaxPoolBackward {
   bool ceil_mode = false;
   Shape spatial;  // of dx
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode), v("spatial", p.spatial);
+  template <class V>
+  void fields(V&& v) const {
+    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("spatial", spatial);
   }
 };
 
@@ -43,10 +43,9 @@ struct AveragePool {
   bool ceil_mode = false;
   bool count_include_pad = false;
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode),
-        v("count_include_pad", p.count_include_pad);
+  template <class V>
+  void fields(V&& v) const {
+    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("count_include_pad", count_include_pad);
   }
 };
 
@@ -59,10 +58,10 @@ struct AveragePoolBackward {
   bool count_include_pad = false;
   Shape spatial;  // of dx
 
-  template <class Self, class V>
-  static void fields(Self& p, V&& v) {
-    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode),
-        v("count_include_pad", p.count_include_pad), v("spatial", p.spatial);
+  template <class V>
+  void fields(V&& v) const {
+    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("count_include_pad", count_include_pad),
+        v("spatial", spatial);
   }
 };
 
