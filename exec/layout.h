@@ -21,11 +21,31 @@ struct Layout {
   static Layout row_major(const Dims& dims);
   // Axes from the slowest to the fastest: {0, 2, 3, 1} is channels last.
   static Layout permuted(const Dims& dims, const std::vector<int>& order);
+  // Axis 1 the fastest, the others in order: nhwc. Rank 2 at least.
+  static Layout channels_last(const Dims& dims);
   // Channels (axis 1) in blocks: nChw8c.
   static Layout channel_blocked(const Dims& dims, int64_t block);
 
-  bool is_row_major() const;  // dense, no blocks; axes of size 1 do not matter
+  // The elements lie as in a dense row-major tensor, whatever the description: nChw8c of [N, 8, 1, 1] does.
+  bool is_row_major() const;
+  bool is_permutation() const;  // dense and without blocks: `strides` are those of the axes
   bool has_padding() const { return dims != padded_dims; }
+  int rank() const { return static_cast<int>(dims.size()); }
+  std::vector<int> order() const;  // axes (their outer blocks) from the slowest to the fastest
+  // The same order of axes and the same blocks for other sizes of the same rank, dense.
+  Layout resized(const Dims& dims) const;
+
+  // An index along an axis is a mixed-radix number over the outer and inner blocks; element (i, j, ...) lies at the sum
+  // of digit * stride over all digits of all axes.
+  struct Digit {
+    int64_t size;
+    int64_t stride;
+    friend bool operator==(const Digit&, const Digit&) = default;
+  };
+  // Digits of the padded size, the outermost first; none has size 1, no two neighbours could be one.
+  std::vector<Digit> digits(int axis) const;
+  int64_t block_of(int axis) const;  // product of the inner blocks of an axis; 1 without
+
   int64_t elements() const;  // stored elements, padding included
   size_t bytes(DataType t) const { return static_cast<size_t>(elements()) * size_of(t); }
   std::string text() const;  // "nchw" style: "abcd", "acdb", "aBcd8b"

@@ -94,6 +94,8 @@ struct Dim::Term {
     return true;
   }
 
+  std::optional<int64_t> lower_bound() const;
+
   // Is this term floor(x / b) with constant b?
   bool is_constant_quotient() const {
     return coefficient == 1 && monomial.size() == 1 && !monomial[0]->is_symbol() &&
@@ -285,6 +287,35 @@ std::string to_string(const Dim& d) {
     }
   }
   return text;
+}
+
+// Of a product: each factor is at least 0, so the product is at least that of the bounds.
+std::optional<int64_t> Dim::Term::lower_bound() const {
+  if (coefficient < 0) return std::nullopt;
+  int64_t product = coefficient;
+  for (const auto& atom : monomial) {
+    if (atom->is_symbol()) continue;
+    const auto numerator = arbalest::lower_bound(atom->numerator);
+    const auto denominator = arbalest::lower_bound(atom->denominator);
+    if (!numerator || *numerator < 0 || !denominator || *denominator < 1) return std::nullopt;
+    // A denominator with symbols has no upper bound.
+    product = atom->denominator.is_constant() ? multiply(product, *numerator / *denominator) : 0;
+  }
+  return product;
+}
+
+std::optional<int64_t> lower_bound(const Dim& d) {
+  int64_t sum = 0;
+  for (const Dim::Term& t : Dim::Term::all_of(d)) {
+    if (t.monomial.empty()) {
+      sum = add(sum, t.coefficient);
+      continue;
+    }
+    const auto bound = t.lower_bound();
+    if (!bound) return std::nullopt;
+    sum = add(sum, *bound);
+  }
+  return sum;
 }
 
 Dim ceil_div(const Dim& a, const Dim& b) { return -floor_div(-a, b); }

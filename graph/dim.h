@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class Dim {
   friend Dim operator-(const Dim& a) { return Dim(0) - a; }
   friend bool operator==(const Dim& a, const Dim& b);
   friend std::string to_string(const Dim& d);
+  friend std::optional<int64_t> lower_bound(const Dim& d);
 
  private:
   struct Atom;
@@ -45,5 +47,8 @@ class Dim {
 };
 
 Dim ceil_div(const Dim& a, const Dim& b);
+// A value that d never falls below, given that every symbol is at least 1 (they are sizes); none if none can be shown
+// term by term.
+std::optional<int64_t> lower_bound(const Dim& d);
 
 }  // namespace arbalest

@@ -5,6 +5,7 @@
 // new order with Graph::keep().
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +29,8 @@ struct Node {
 struct ValueInfo {
   TensorType type;
   std::string name;  // may be empty; not unique
-  NodeId producer;   // none: a graph input
-  // Elements of a small integer or bool tensor, where they are known as expressions of the symbols (shape arithmetic).
+  NodeId producer;   // none: a graph input, or the value of a node that keep() removed (nothing uses it)
+  // Elements of a small tensor, where they are known as integral expressions of the symbols (shape arithmetic).
   std::optional<std::vector<Dim>> contents;
 };
 
@@ -64,8 +65,9 @@ struct ParameterGradient {
 };
 
 struct Graph {
-  std::vector<Node> nodes;
-  std::vector<ValueInfo> values;
+  // Deques: a reference to a node or value stays valid while others are appended.
+  std::deque<Node> nodes;
+  std::deque<ValueInfo> values;
   std::vector<GraphInput> inputs;
   std::vector<GraphOutput> outputs;  // model outputs
   std::vector<StateUpdate> updates;

@@ -16,6 +16,8 @@ enum class LossKind : uint8_t {
   output_mean,           // the mean of the output itself: the graph computes the loss
 };
 
+inline constexpr const char* kLabel = "label";  // the graph input that the loss adds
+
 struct LossOptions {
   LossKind kind = LossKind::cross_entropy;
   std::string output;             // empty: the only float output, else a usage error that lists them

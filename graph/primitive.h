@@ -1,10 +1,14 @@
 // The primitives: about fifty plain structs, one variant.
 //
 // A primitive P is a struct of attributes in graph/primitives/<stem>.h with
-//   static constexpr const char* kName;                     its name in prints
-//   template <class V> void fields(V&& v)                   calls v("name", field) for each attribute (const-qualified
-//   too) std::vector<TensorType> infer(const P&, Types inputs);  output types; model error where the inputs do not fit
-//   Values gradient(const P&, GradientContext&);            one Value an input; absent where P is not differentiable
+//   static constexpr const char* kName;
+//       its name in prints
+//   template <class Self, class V> static void fields(Self& p, V&& v);
+//       calls v("name", p.field) for each attribute; Self is P or const P
+//   std::vector<TensorType> infer(const P&, Types inputs);
+//       output types; model error where the inputs do not fit
+//   Values gradient(const P&, GradientContext&);
+//       one Value an input, none where nothing flows; absent where P is not differentiable
 // Printing, comparing, hashing and binding of symbols come from fields() (graph/primitive_fields.h).
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "onnx_import/model_file.h"
+#include "onnx_import/model.h"
 #include "onnx_import/parameters.h"
 
 namespace arbalest {

@@ -14,9 +14,9 @@ struct BatchNorm {
   static constexpr const char* kName = "BatchNorm";
   float epsilon = 1e-5f;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("epsilon", epsilon);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("epsilon", p.epsilon);
   }
 };
 
@@ -24,9 +24,9 @@ struct BatchNormBackward {
   static constexpr const char* kName = "BatchNormBackward";
   float epsilon = 1e-5f;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("epsilon", epsilon);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("epsilon", p.epsilon);
   }
 };
 

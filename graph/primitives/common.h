@@ -22,9 +22,9 @@ struct Window {
   Dims pads_begin;
   Dims pads_end;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("strides", strides), v("dilations", dilations), v("pads_begin", pads_begin), v("pads_end", pads_end);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("strides", p.strides), v("dilations", p.dilations), v("pads_begin", p.pads_begin), v("pads_end", p.pads_end);
   }
   int rank() const { return static_cast<int>(strides.size()); }
   friend bool operator==(const Window&, const Window&) = default;

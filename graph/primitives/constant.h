@@ -11,9 +11,9 @@ struct Constant {
   static constexpr const char* kName = "Constant";
   TensorPtr value;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("value", value);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("value", p.value);
   }
 };
 
@@ -23,9 +23,9 @@ struct ShapeTensor {
   Shape shape;              // of the tensor itself
   DataType dtype = DataType::i64;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("values", values), v("shape", shape), v("dtype", dtype);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("values", p.values), v("shape", p.shape), v("dtype", p.dtype);
   }
 };
 

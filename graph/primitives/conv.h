@@ -15,9 +15,9 @@ struct Conv {
   int64_t groups = 1;
   bool bias = false;  // a third input
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("groups", groups), v("bias", bias);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("groups", p.groups), v("bias", p.bias);
   }
 };
 
@@ -27,9 +27,9 @@ struct ConvBackwardData {
   int64_t groups = 1;
   Shape spatial;  // spatial sizes of dx (several fit when strides do not divide)
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("groups", groups), v("spatial", spatial);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("groups", p.groups), v("spatial", p.spatial);
   }
 };
 
@@ -40,9 +40,9 @@ struct ConvBackwardWeights {
   Dims kernel;        // spatial sizes of w
   bool bias = false;  // a second output
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("groups", groups), v("kernel", kernel), v("bias", bias);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("groups", p.groups), v("kernel", p.kernel), v("bias", p.bias);
   }
 };
 

@@ -23,9 +23,9 @@ struct CrossEntropy {
   std::optional<int64_t> ignore_index;
   bool weights = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis), v("reduction", reduction), v("ignore_index", ignore_index), v("weights", weights);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis), v("reduction", p.reduction), v("ignore_index", p.ignore_index), v("weights", p.weights);
   }
 };
 
@@ -36,9 +36,9 @@ struct CrossEntropyBackward {
   std::optional<int64_t> ignore_index;
   bool weights = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis), v("reduction", reduction), v("ignore_index", ignore_index), v("weights", weights);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis), v("reduction", p.reduction), v("ignore_index", p.ignore_index), v("weights", p.weights);
   }
 };
 

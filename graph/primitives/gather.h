@@ -11,9 +11,9 @@ struct Gather {
   static constexpr const char* kName = "Gather";
   int axis = 0;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis);
   }
 };
 
@@ -22,9 +22,9 @@ struct GatherBackward {
   int axis = 0;
   Dim size;  // of the axis in ddata
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis), v("size", size);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis), v("size", p.size);
   }
 };
 

@@ -13,9 +13,9 @@ struct Lrn {
   float beta = 0.75f;
   float bias = 1.0f;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("size", size), v("alpha", alpha), v("beta", beta), v("bias", bias);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("size", p.size), v("alpha", p.alpha), v("beta", p.beta), v("bias", p.bias);
   }
 };
 
@@ -26,9 +26,9 @@ struct LrnBackward {
   float beta = 0.75f;
   float bias = 1.0f;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("size", size), v("alpha", alpha), v("beta", beta), v("bias", bias);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("size", p.size), v("alpha", p.alpha), v("beta", p.beta), v("bias", p.bias);
   }
 };
 

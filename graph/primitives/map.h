@@ -11,17 +11,17 @@ struct Map {
   static constexpr const char* kName = "Map";
   Scalar expression;  // over as many inputs as the node has
 
-  template <class V>
-  void fields(V&& v) const {
-    v("expression", expression);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("expression", p.expression);
   }
 };
 
 struct StopGradient {
   static constexpr const char* kName = "StopGradient";
 
-  template <class V>
-  void fields(V&&) const {}
+  template <class Self, class V>
+  static void fields(Self&, V&&) {}
 };
 
 std::vector<TensorType> infer(const Map& p, Types in);

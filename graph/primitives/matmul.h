@@ -12,9 +12,9 @@ struct MatMul {
   bool transpose_b = false;
   bool bias = false;  // a third input
 
-  template <class V>
-  void fields(V&& v) const {
-    v("transpose_a", transpose_a), v("transpose_b", transpose_b), v("bias", bias);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("transpose_a", p.transpose_a), v("transpose_b", p.transpose_b), v("bias", p.bias);
   }
 };
 

@@ -13,9 +13,9 @@ struct Reshape {
   static constexpr const char* kName = "Reshape";
   Shape shape;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("shape", shape);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("shape", p.shape);
   }
 };
 
@@ -23,9 +23,9 @@ struct Transpose {
   static constexpr const char* kName = "Transpose";
   std::vector<int> permutation;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("permutation", permutation);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("permutation", p.permutation);
   }
 };
 
@@ -35,9 +35,9 @@ struct Slice {
   Shape size;              // of the output
   Dims step;               // not 0
 
-  template <class V>
-  void fields(V&& v) const {
-    v("start", start), v("size", size), v("step", step);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("start", p.start), v("size", p.size), v("step", p.step);
   }
 };
 
@@ -47,9 +47,9 @@ struct SliceBackward {
   Shape shape;  // of dx
   Dims step;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("start", start), v("shape", shape), v("step", step);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("start", p.start), v("shape", p.shape), v("step", p.step);
   }
 };
 
@@ -59,9 +59,9 @@ struct Pad {
   std::vector<Dim> end;
   double value = 0;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("begin", begin), v("end", end), v("value", value);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("begin", p.begin), v("end", p.end), v("value", p.value);
   }
 };
 
@@ -69,9 +69,9 @@ struct Concat {
   static constexpr const char* kName = "Concat";
   int axis = 0;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis);
   }
 };
 
@@ -79,9 +79,9 @@ struct Expand {
   static constexpr const char* kName = "Expand";
   Shape shape;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("shape", shape);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("shape", p.shape);
   }
 };
 

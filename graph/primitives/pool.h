@@ -16,9 +16,9 @@ struct MaxPool {
   Shape kernel;
   bool ceil_mode = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode);
   }
 };
 
@@ -30,9 +30,9 @@ struct MaxPoolBackward {
   bool ceil_mode = false;
   Shape spatial;  // of dx
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("spatial", spatial);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode), v("spatial", p.spatial);
   }
 };
 
@@ -43,9 +43,10 @@ struct AveragePool {
   bool ceil_mode = false;
   bool count_include_pad = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("count_include_pad", count_include_pad);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode),
+        v("count_include_pad", p.count_include_pad);
   }
 };
 
@@ -58,10 +59,10 @@ struct AveragePoolBackward {
   bool count_include_pad = false;
   Shape spatial;  // of dx
 
-  template <class V>
-  void fields(V&& v) const {
-    window.fields(v), v("kernel", kernel), v("ceil_mode", ceil_mode), v("count_include_pad", count_include_pad),
-        v("spatial", spatial);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    Window::fields(p.window, v), v("kernel", p.kernel), v("ceil_mode", p.ceil_mode),
+        v("count_include_pad", p.count_include_pad), v("spatial", p.spatial);
   }
 };
 

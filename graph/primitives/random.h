@@ -12,9 +12,9 @@ struct RandomUniform {
   DataType dtype = DataType::f32;
   int64_t stream = 0;  // differs from node to node
 
-  template <class V>
-  void fields(V&& v) const {
-    v("shape", shape), v("dtype", dtype), v("stream", stream);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("shape", p.shape), v("dtype", p.dtype), v("stream", p.stream);
   }
 };
 

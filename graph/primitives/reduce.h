@@ -15,9 +15,9 @@ struct Reduce {
   std::vector<int> axes;  // ascending, in [0, rank)
   bool keep = false;      // reduced axes stay with size 1
 
-  template <class V>
-  void fields(V&& v) const {
-    v("kind", kind), v("axes", axes), v("keep", keep);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("kind", p.kind), v("axes", p.axes), v("keep", p.keep);
   }
 };
 
@@ -28,9 +28,9 @@ struct ArgReduce {
   bool keep = false;
   bool last = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("kind", kind), v("axis", axis), v("keep", keep), v("last", last);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("kind", p.kind), v("axis", p.axis), v("keep", p.keep), v("last", p.last);
   }
 };
 

@@ -11,9 +11,9 @@ struct Softmax {
   int axis = -1;  // in [0, rank)
   bool log = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis), v("log", log);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis), v("log", p.log);
   }
 };
 
@@ -22,9 +22,9 @@ struct SoftmaxBackward {
   int axis = -1;
   bool log = false;
 
-  template <class V>
-  void fields(V&& v) const {
-    v("axis", axis), v("log", log);
+  template <class Self, class V>
+  static void fields(Self& p, V&& v) {
+    v("axis", p.axis), v("log", p.log);
   }
 };
 

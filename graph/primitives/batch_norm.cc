@@ -1,0 +1,43 @@
+#include "graph/primitives/batch_norm.h"
+
+#include "graph/primitives/checks.h"
+
+namespace arbalest {
+
+namespace {
+
+void check(const TensorType& x, const TensorType& per_channel, const char* what) {
+  expect_dtype(per_channel, x.dtype, what);
+  expect_shape(per_channel.shape, {x.shape[1]}, what);
+}
+
+void check_input(const TensorType& x) {
+  expect_float(x, "the input");
+  require(x.rank() >= 2, "the input has rank {} ({}), expected at least 2: batch and channels", x.rank(),
+          to_string(x.shape));
+}
+
+}  // namespace
+
+std::vector<TensorType> infer(const BatchNorm& p, Types in) {
+  expect_inputs(in, 3, p.kName);
+  check_input(in[0]);
+  check(in[0], in[1], "the scale");
+  check(in[0], in[2], "the bias");
+  const TensorType statistic{in[0].dtype, {in[0].shape[1]}};
+  return {in[0], statistic, statistic};
+}
+
+std::vector<TensorType> infer(const BatchNormBackward& p, Types in) {
+  expect_inputs(in, 5, p.kName);
+  check_input(in[0]);
+  expect_dtype(in[1], in[0].dtype, "the output's gradient");
+  expect_shape(in[1].shape, in[0].shape, "the output's gradient");
+  check(in[0], in[2], "the mean");
+  check(in[0], in[3], "the variance");
+  check(in[0], in[4], "the scale");
+  const TensorType per_channel{in[0].dtype, {in[0].shape[1]}};
+  return {in[0], per_channel, per_channel};
+}
+
+}  // namespace arbalest

@@ -1,0 +1,49 @@
+// Which messages of a serialised model get a new value.
+//
+// A message is known by where its first byte lies in the model's bytes: a TensorProto (of an initializer, or the
+// `value` of a Constant), a SparseTensorProto (initializer), or an AttributeProto (value_float, value_floats,
+// sparse_value of a Constant). Only the main graph is searched. Internal error for a name that is not there and for
+// another shape.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "graph/base/error.h"
+#include "graph/host_tensor.h"
+
+namespace arbalest {
+
+// A message that was parsed once as part of the model.
+template <class Proto>
+Proto parse_part(std::string_view message) {
+  Proto proto;
+  ensure(proto.ParseFromArray(message.data(), static_cast<int>(message.size())), "a part of the model does not parse");
+  return proto;
+}
+
+class ExportTargets {
+ public:
+  ExportTargets(std::string_view model, const std::map<std::string, HostTensor>& trained);
+
+  // The new value of a message, null when it has none. Values of tensors are of the tensor's element type.
+  const HostTensor* at(std::string_view message) const;
+
+ private:
+  void add_graph(std::string_view graph);
+  void add_tensor(std::string_view message, const HostTensor& value);
+  void add_sparse(std::string_view message);
+  void add_constant(std::string_view node);
+  const HostTensor* find(std::optional<std::string_view> name);
+
+  const std::map<std::string, HostTensor>& trained_;
+  std::set<std::string> found_;
+  std::map<const char*, const HostTensor*> values_;
+  std::deque<HostTensor> converted_;
+};
+
+}  // namespace arbalest

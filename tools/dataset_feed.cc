@@ -1,0 +1,87 @@
+#include "tools/dataset_feed.h"
+
+#include <fmt/format.h>
+
+namespace arbalest::tools {
+namespace {
+
+BatchLoaderOptions loader_options(const TrainingArguments& arguments) {
+  BatchLoaderOptions options;
+  options.learners = arguments.learners;
+  options.batch = arguments.batch;
+  options.seed = arguments.seed;
+  return options;
+}
+
+// Feeds come in the order of the graph's inputs; a model has few, so finding them costs a comparison or two.
+void feed(Replica& replica, const std::vector<std::string>& names, const Batch& batch) {
+  for (const PlanTensor& tensor : replica.plan().feeds()) {
+    if (tensor.name == kLabel) {
+      replica.feed(tensor, batch.labels.bytes.data());
+      continue;
+    }
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == tensor.name) replica.feed(tensor, batch.inputs[i].bytes.data());
+  }
+}
+
+const GraphInput* label_input(const Graph& graph) {
+  for (const GraphInput& input : graph.inputs)
+    if (input.role == InputRole::label) return &input;
+  return nullptr;
+}
+
+}  // namespace
+
+TrainingFeed::TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments)
+    : normalisation_(arguments.normalise ? measure(data) : no_normalisation(data)),
+      names_(match_inputs(session.training.graph, data)),
+      loader_(data, normalisation_, loader_options(arguments)) {}
+
+void TrainingFeed::load(int learner, Replica& replica) {
+  feed(replica, names_, loader_.next(learner));
+  loader_.release(learner);
+}
+
+EvaluationFeed::EvaluationFeed(const Dataset& data, const Session& session, const Normalisation& normalisation)
+    : data_(data), names_(match_inputs(session.evaluation.graph, data)), filler_(data, normalisation) {}
+
+LoadExamples EvaluationFeed::loader() const {
+  return [this](Replica& replica, int64_t first, int64_t count) {
+    Batch batch = make_batch(data_, count);
+    for (int64_t row = 0; row < count; ++row) filler_.fill(batch, row, static_cast<uint32_t>(first + row));
+    feed(replica, names_, batch);
+  };
+}
+
+void check_labels_fit(const Dataset& data, const Session& session) {
+  const Graph& graph = session.training.graph;
+  const GraphInput* label = label_input(graph);
+  if (!label) return;
+  const TensorType& type = graph.at(label->value).type;
+  if (is_float(type.dtype) == data.has_classes())
+    throw Error(ErrorKind::usage, "{}: the labels are {}, the loss takes {} labels", data.name,
+                name_of(data.labels.values.dtype), name_of(type.dtype));
+  Shape sample = type.shape;
+  if (!sample.empty()) sample.erase(sample.begin());
+  if (sample != Shape(data.labels.sample()))
+    throw Error(ErrorKind::usage, "{}: a label has the shape {}, the loss takes {}", data.name,
+                to_string(data.labels.sample()), to_string(sample));
+  if (session.loss == LossKind::cross_entropy) check_labels(data, session.classes());
+}
+
+std::string describe_normalisation(const Normalisation& normalisation) {
+  std::string text;
+  for (const ChannelStatistics& column : normalisation) {
+    if (column.mean.size() > 4) continue;  // features: too many to say
+    std::string means, deviations;
+    for (size_t c = 0; c < column.mean.size(); ++c) {
+      means += fmt::format("{}{:.4f}", c ? " " : "", column.mean[c]);
+      deviations += fmt::format("{}{:.4f}", c ? " " : "", column.deviation[c]);
+    }
+    text += fmt::format("; mean {}, deviation {}", means, deviations);
+  }
+  return text;
+}
+
+}  // namespace arbalest::tools

@@ -1,0 +1,75 @@
+#include "tools/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "graph/base/error.h"
+#include "tools/table.h"
+
+namespace arbalest::tools {
+
+JsonLog::JsonLog(const std::string& path) : path_(path), file_(nullptr, std::fclose) {
+  if (path.empty()) return;
+  file_.reset(std::fopen(path.c_str(), "w"));
+  if (!file_) throw Error(ErrorKind::io, "{}: the log cannot be written", path);
+}
+
+void JsonLog::write(const nlohmann::json& event) {
+  if (!file_) return;
+  const std::string line = event.dump() + "\n";
+  if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
+    throw Error(ErrorKind::io, "{}: the log cannot be written", path_);
+}
+
+LiveLine::LiveLine() : active_(isatty(STDOUT_FILENO) != 0) {}
+
+void LiveLine::show(const std::string& text) {
+  if (!active_) return;
+  fmt::print("\r\x1b[2K{}", text);
+  std::fflush(stdout);
+}
+
+void LiveLine::clear() { show(""); }
+
+std::string progress_bar(double fraction, int width) {
+  const double filled = std::min(1.0, std::max(0.0, fraction)) * width;
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i + 1 <= filled ? "━" : i + 0.5 <= filled ? "╸" : " ";
+  return bar;
+}
+
+std::string duration(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto s = static_cast<int64_t>(std::llround(seconds));
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string epoch_table(const std::vector<EpochRecord>& epochs) {
+  Table table({">epoch", ">training loss", ">test loss", ">accuracy", ">images/s", ">time"});
+  double total = 0;
+  for (const EpochRecord& e : epochs) {
+    total += e.seconds;
+    table.add({std::to_string(e.epoch), fmt::format("{:.4f}", e.loss),
+               e.evaluation_loss ? fmt::format("{:.4f}", *e.evaluation_loss) : "",
+               e.accuracy ? fmt::format("{:.2f} %", *e.accuracy * 100) : "",
+               with_thousands(std::llround(e.images_per_second)), duration(total)});
+  }
+  return table.text();
+}
+
+nlohmann::json to_json(const EpochRecord& e) {
+  nlohmann::json j = {{"event", "epoch"},
+                      {"epoch", e.epoch},
+                      {"seconds", e.seconds},
+                      {"loss", e.loss},
+                      {"images_per_second", e.images_per_second}};
+  if (e.accuracy) j["accuracy"] = *e.accuracy;
+  if (e.evaluation_loss) j["test_loss"] = *e.evaluation_loss;
+  return j;
+}
+
+}  // namespace arbalest::tools

@@ -1,0 +1,50 @@
+// The live line of a training run, the table at its end, and its log.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace arbalest::tools {
+
+struct EpochRecord {
+  int64_t epoch = 0;   // from 1
+  double seconds = 0;  // of training; evaluation apart
+  double loss = 0;     // mean over the epoch's steps, of the learners
+  double images_per_second = 0;
+  std::optional<double> accuracy;  // of the evaluated model on the held-out examples
+  std::optional<double> evaluation_loss;
+};
+
+// One JSON object a line, written at once; io error when the file cannot be written.
+class JsonLog {
+ public:
+  explicit JsonLog(const std::string& path);  // "": no log
+  void write(const nlohmann::json& event);
+
+ private:
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+// Overwrites one line of the terminal; does nothing where standard output is not a terminal.
+class LiveLine {
+ public:
+  LiveLine();
+  bool active() const { return active_; }
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool active_;
+};
+
+std::string progress_bar(double fraction, int width);  // "━━━━━╸    "
+std::string duration(double seconds);                  // "4.1 s", "2:05", "1:02:03"
+std::string epoch_table(const std::vector<EpochRecord>& epochs);
+nlohmann::json to_json(const EpochRecord& epoch);  // {"event":"epoch","epoch":1,"seconds":..,...}
+
+}  // namespace arbalest::tools

@@ -1,0 +1,246 @@
+// arbalest train: trains a model on a data set and writes it back.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+
+#include "onnx_import/exporter.h"
+#include "sync/evaluator.h"
+#include "tools/command.h"
+#include "tools/dataset_feed.h"
+#include "tools/machine.h"
+#include "tools/progress.h"
+#include "tools/session.h"
+#include "tools/table.h"
+#include "tools/training_options.h"
+
+namespace arbalest::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  ModelArguments model;
+  TrainingArguments training;
+  std::string data, out, log;
+  double holdout = 0.1, target_accuracy = 0;
+  int64_t epochs = 5;
+};
+
+std::atomic<int> interrupts = 0;
+void on_interrupt(int) {
+  if (++interrupts > 1) std::_Exit(130);  // asked twice: at once
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Where the evaluated model goes; refuses early what would fail after hours of training.
+void check_output(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (!std::filesystem::is_directory(folder))
+    throw Error(ErrorKind::io, "{}: the folder {} does not exist", path, folder.string());
+  if (std::filesystem::is_directory(path)) throw Error(ErrorKind::io, "{}: is a folder; give a file name", path);
+}
+
+class Training {
+ public:
+  explicit Training(const Options& o);
+  int run();
+
+ private:
+  void describe() const;
+  bool train_epoch(int64_t epoch);  // false: stop
+  void evaluate(EpochRecord& record);
+  void show(int64_t epoch, double fraction, double loss, double rate, double left);
+  void write_model();
+  int64_t iterations_until(int64_t epoch) const;
+
+  const Options& o_;
+  DataSplits data_;
+  Session session_;
+  TrainingFeed feed_;
+  Trainer trainer_;
+  EvaluationFeed test_;
+  ModelEvaluator evaluator_;
+  JsonLog log_;
+  LiveLine line_;
+  std::vector<EpochRecord> epochs_;
+  int64_t iterations_ = 0;
+  double training_seconds_ = 0;
+};
+
+DataSplits open_training_data(const Options& o) {
+  DataOptions options;
+  options.holdout = o.holdout;
+  options.seed = o.training.seed;
+  return open_data(o.data, options);
+}
+
+ModelEvaluator::Options evaluation_options(const Session& s, const TrainingArguments& t) {
+  ModelEvaluator::Options options;
+  options.threads = t.learners * t.threads;
+  options.batch_symbol = s.batch_symbol();
+  options.batch = s.fixed_batch().value_or(100);
+  return options;
+}
+
+Training::Training(const Options& o)
+    : o_(o),
+      data_(open_training_data(o)),
+      session_(open_session(o.model, facts_of(data_.train))),
+      feed_(data_.train, session_, o.training),
+      trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(),
+               trainer_options(o.training), [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
+      test_(data_.test, session_, feed_.normalisation()),
+      evaluator_(session_.evaluation.graph, trainer_.plan().parameters(), trainer_.plan().states(), cpu::kernel_set(),
+                 evaluation_options(session_, o.training)),
+      log_(o.log) {
+  check_labels_fit(data_.train, session_);
+  check_labels_fit(data_.test, session_);
+}
+
+void Training::describe() const {
+  const ModelFacts f = facts(*session_.model);
+  double trained = 0;
+  int64_t tensors = 0, kept = 0;
+  for (const ParameterReport& p : session_.training.parameters) {
+    if (p.trains) trained += static_cast<double>(element_count(p.type.dims()));
+    ++(p.trains ? tensors : kept);
+  }
+  fmt::print("{:<12}  {}{}opset {}, {} nodes; {} parameters in {} tensors train, {} other tensors do not\n",
+             std::filesystem::path(o_.model.path).filename().string(), f.producer, f.producer.empty() ? "" : ", ",
+             f.opset, f.nodes, short_count(trained), tensors, kept);
+  for (const std::string& notice : session_.notices) fmt::print("{:<12}  {}\n", "note", notice);
+  fmt::print("{:<12}  {}{}\n", "data", arbalest::describe(data_), describe_normalisation(feed_.normalisation()));
+  fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training, trainer_));
+}
+
+int64_t Training::iterations_until(int64_t epoch) const {
+  const int64_t per_iteration = o_.training.learners * o_.training.batch;
+  return (epoch * static_cast<int64_t>(data_.train.size()) + per_iteration - 1) / per_iteration;
+}
+
+void Training::show(int64_t epoch, double fraction, double loss, double rate, double left) {
+  line_.show(fmt::format("epoch {}/{}  {} {:3.0f} %  loss {:.4f}  {} images/s  {} left", epoch, o_.epochs,
+                         progress_bar(fraction, 28), fraction * 100, loss, with_thousands(std::llround(rate)),
+                         duration(left)));
+}
+
+// Runs in chunks of about a fifth of a second, so that the line lives and Ctrl-C is heard.
+bool Training::train_epoch(int64_t epoch) {
+  const int64_t first = iterations_, last = iterations_until(epoch), total = iterations_until(o_.epochs);
+  const int64_t per_iteration = o_.training.learners * o_.training.batch;
+  double seconds = 0, loss = 0;
+  int64_t chunk = 1;
+  while (iterations_ < last && !interrupts) {
+    const int64_t count = std::min(chunk, last - iterations_);
+    const auto begin = Clock::now();
+    trainer_.run(count);
+    const double took = seconds_since(begin);
+    seconds += took;
+    iterations_ += count;
+    loss += trainer_.take_loss() * static_cast<double>(count);
+    trainer_.keep();
+    chunk = std::clamp<int64_t>(static_cast<int64_t>(0.2 * static_cast<double>(count) / std::max(took, 1e-6)), 1,
+                                2 * chunk);
+    const auto done = static_cast<double>(iterations_ - first);
+    const double rate = done * static_cast<double>(per_iteration) / seconds;
+    show(epoch, done / static_cast<double>(last - first), loss / done, rate,
+         static_cast<double>(total - iterations_) * seconds / done);
+  }
+  training_seconds_ += seconds;
+  const auto done = static_cast<double>(std::max<int64_t>(iterations_ - first, 1));
+  EpochRecord record;
+  record.epoch = epoch;
+  record.seconds = seconds;
+  record.loss = loss / done;
+  record.images_per_second = done * static_cast<double>(per_iteration) / std::max(seconds, 1e-9);
+  evaluate(record);
+  epochs_.push_back(record);
+  log_.write(to_json(record));
+  return !interrupts && !(o_.target_accuracy > 0 && record.accuracy.value_or(0) >= o_.target_accuracy);
+}
+
+void Training::evaluate(EpochRecord& record) {
+  const Evaluation e = evaluator_.run(trainer_.parameters(), trainer_.states(), data_.test.size(), test_.loader());
+  record.evaluation_loss = e.loss;
+  if (e.correct) record.accuracy = e.accuracy();
+}
+
+void Training::write_model() { export_model(*session_.model, trainer_.trained(), o_.out); }
+
+int Training::run() {
+  describe();
+  log_.write({{"event", "start"},
+              {"model", o_.model.path},
+              {"data", o_.data},
+              {"learners", o_.training.learners},
+              {"threads_per_learner", o_.training.threads},
+              {"batch", o_.training.batch},
+              {"sync", o_.training.sync},
+              {"seed", o_.training.seed},
+              {"learning_rate", o_.training.learning_rate},
+              {"momentum", o_.training.momentum}});
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  try {
+    for (int64_t epoch = 1; epoch <= o_.epochs && train_epoch(epoch);) ++epoch;
+  } catch (const Error& e) {
+    line_.clear();
+    if (!trainer_.has_kept()) throw;
+    trainer_.restore_kept();
+    write_model();
+    throw Error(e.kind(), "{}; {} holds the model of iteration {}", e.what(), o_.out, iterations_);
+  }
+  line_.clear();
+  fmt::print("\n{}\n", epoch_table(epochs_));
+  write_model();
+  if (interrupts) fmt::print("stopped by a signal after iteration {}; ", iterations_);
+  fmt::print("wrote {} after {} of training\n", o_.out, duration(training_seconds_));
+  log_.write({{"event", "end"},
+              {"iterations", iterations_},
+              {"seconds", training_seconds_},
+              {"interrupted", interrupts > 0},
+              {"output", o_.out}});
+  return 0;
+}
+
+}  // namespace
+
+Run add_train(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("train", "train a model and write it back with trained weights");
+  add_model_argument(*command, o->model);
+  command->add_option("--data", o->data, "fashion-mnist, mnist:DIR, a folder of IDX files, or an .npz file")
+      ->required();
+  command->add_option("-o,--out", o->out, "ONNX file to write")->required();
+  add_loss_options(*command, o->model);
+  add_selection_options(*command, o->model);
+  command->add_flag("--dropout,!--no-dropout", o->model.dropout,
+                    "let Dropout nodes drop while training (default: off, as in the file)");
+  add_training_options(*command, o->training);
+  command->add_option("--epochs", o->epochs, "passes over the training examples")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--holdout", o->holdout, "part of the examples held out where the data have no test split")
+      ->check(CLI::Range(0.001, 0.999))
+      ->capture_default_str();
+  command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--log", o->log, "write one JSON object a line: start, each epoch, end");
+  command->footer(
+      "Ctrl-C ends after the current iterations and writes the model.\nExamples:\n"
+      "  arbalest train lenet.onnx --data fashion-mnist -o trained.onnx\n"
+      "  arbalest train resnet.onnx --data photos.npz --learners 4 --batch 8 --lr 0.05 --epochs 20 -o trained.onnx\n"
+      "  arbalest train resnet.onnx --data photos.npz --freeze 'layer[1-3].*' --log run.jsonl -o trained.onnx");
+  return [o] {
+    check_output(o->out);
+    return Training(*o).run();
+  };
+}
+
+}  // namespace arbalest::tools
