@@ -58,7 +58,7 @@ std::string onnx_type_name(int32_t onnx_type) {
   for (const auto& [number, name] : kOtherNames) {
     if (number == onnx_type) return name;
   }
-  return fmt::format("undefined type {}", onnx_type);
+  return fmt::format("{} (undefined)", onnx_type);
 }
 
 }  // namespace arbalest

@@ -93,8 +93,9 @@ Error not_a_model(const std::string& bytes, const std::string& path) {
   onnx::ModelProto proto;
   if (parse(bytes, kMaxNesting, proto)) return error("it has no graph");
   if (runs_past_end(view)) {
-    return Error(ErrorKind::model, "{}: truncated: the file ends after {} bytes, in the middle of the model", path,
-                 view.size());
+    return Error(ErrorKind::model,
+                 "{}: truncated: the file ends after {} bytes, in the middle of the model; copy or download it again",
+                 path, view.size());
   }
   if (parse(bytes, kDeepNesting, proto)) {
     return Error(ErrorKind::unsupported,

@@ -19,10 +19,9 @@ constexpr uint64_t kMaxDenseBytes = uint64_t{2} << 30;
 
 DataType read_type(int32_t onnx_type) {
   if (const auto type = data_type_of_onnx(onnx_type)) return *type;
-  const std::string name = onnx_type_name(onnx_type);
-  throw Error(name.starts_with("undefined") ? ErrorKind::model : ErrorKind::unsupported,
+  throw Error(ErrorKind::unsupported,
               "element type {}; only floats of 16, 32 and 64 bits, integers of 8 to 64 bits and bool can be read",
-              name);
+              onnx_type_name(onnx_type));
 }
 
 uint64_t byte_size(const Dims& dims, DataType dtype) {
