@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/contents.h"
+#include "graph/map_form.h"
 #include "graph/primitive_fields.h"
 
 namespace arbalest {
@@ -63,30 +64,13 @@ Value Builder::integers(const std::vector<Dim>& values, const Shape& shape, Data
 Value map_expression(const Scalar& expression, const Values& inputs) {
   ensure(!inputs.empty(), "an expression without inputs");
   Builder& builder = inputs[0].builder();
-  Shape shape;
-  for (const Value& v : inputs) shape = broadcast(shape, v.shape());
-
-  // Each value is read once, and only where the expression or the shape needs it.
-  std::vector<Scalar> replacements;
+  MapForm form{expression, {}};
+  for (const Value& v : inputs) form.inputs.push_back(v.id());
+  form = tidy(builder.graph(), form);
+  if (const ValueId v = forwarded(builder.graph(), form)) return builder.value(v);
   Values read;
-  Shape read_shape;
-  const auto add = [&](const Value& v) {
-    read.push_back(v);
-    read_shape = broadcast(read_shape, v.shape());
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto at = std::find(read.begin(), read.end(), inputs[i]) - read.begin();
-    replacements.push_back(Scalar::input(static_cast<int>(at), inputs[i].dtype()));
-    if (at == std::ssize(read) && uses_input(expression, static_cast<int>(i))) add(inputs[i]);
-  }
-  for (size_t i = 0; i < inputs.size() && !(read_shape == shape); ++i) {
-    if (std::find(read.begin(), read.end(), inputs[i]) == read.end()) add(inputs[i]);
-  }
-  const Scalar e = substitute(expression, replacements);
-  if (e.op() == ScalarOp::input && read_shape == read[static_cast<size_t>(e.input_index())].shape()) {
-    return read[static_cast<size_t>(e.input_index())];
-  }
-  return builder.emit_one(Map{e}, read);
+  for (const ValueId v : form.inputs) read.push_back(builder.value(v));
+  return builder.emit_one(Map{form.expression}, read);
 }
 
 namespace {

@@ -1,8 +1,6 @@
 #include "graph/contents.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "graph/contents_map.h"
 
@@ -112,6 +110,22 @@ std::optional<Contents> evaluate(const Gather& p, Inputs in, const TensorType&) 
   return result;
 }
 
+std::optional<Dim> combined(Reduction kind, const Dim& a, const Dim& b) {
+  switch (kind) {
+    case Reduction::sum:
+      return a + b;
+    case Reduction::prod:
+      return a * b;
+    case Reduction::max:
+      return greater(a, b);
+    case Reduction::min:
+      return lesser(a, b);
+    case Reduction::mean:
+      break;
+  }
+  return std::nullopt;
+}
+
 std::optional<Contents> evaluate(const Reduce& p, Inputs in, const TensorType& type) {
   if (p.kind == Reduction::mean) return std::nullopt;
   // Every element adds itself to the output at the index that leaves out the reduced axes.
@@ -125,17 +139,8 @@ std::optional<Contents> evaluate(const Reduce& p, Inputs in, const TensorType& t
     for (size_t i = dims.size(); i-- > 0; rest /= dims[i]) position += rest % dims[i] * strides[i];
     std::optional<Dim>& sum = sums[static_cast<size_t>(position)];
     const Dim& e = (*in[0].contents)[static_cast<size_t>(k)];
-    if (!sum) {
-      sum = e;
-    } else if (p.kind == Reduction::sum) {
-      sum = *sum + e;
-    } else if (p.kind == Reduction::prod) {
-      sum = *sum * e;
-    } else {
-      const auto less = is_less_equal(*sum, e);
-      if (!less) return std::nullopt;
-      if (*less == (p.kind == Reduction::max)) sum = e;
-    }
+    sum = sum ? combined(p.kind, *sum, e) : e;
+    if (!sum) return std::nullopt;
   }
   Contents result;
   for (const auto& sum : sums) {
@@ -178,13 +183,16 @@ bool all_fit(const Contents& contents, DataType type) {
 std::optional<Contents> evaluate_contents(const Primitive& primitive, Inputs inputs, const TensorType& output) {
   const auto known = [](const KnownTensor& t) { return t.contents != nullptr && t.type->shape.is_static(); };
   if (!std::all_of(inputs.begin(), inputs.end(), known)) return std::nullopt;
-  if (!output.shape.is_static() || element_count(output.dims()) > kMaxContents) return std::nullopt;
+  if (!output.shape.is_static()) return std::nullopt;
+  const int64_t count = element_count(output.dims());
+  if (count > kMaxContents) return std::nullopt;
   try {
     return std::visit(
         [&](const auto& p) -> std::optional<Contents> {
           if constexpr (Evaluated<std::decay_t<decltype(p)>>) {
             std::optional<Contents> result = evaluate(p, inputs, output);
-            if (result && all_fit(*result, output.dtype)) return result;
+            const bool complete = result && std::ssize(*result) == count;
+            if (complete && all_fit(*result, output.dtype)) return result;
           }
           return std::nullopt;
         },

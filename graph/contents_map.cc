@@ -2,7 +2,8 @@
 
 #include <cmath>
 #include <limits>
-#include <unordered_map>
+
+#include "graph/scalar_walk.h"
 
 namespace arbalest {
 
@@ -11,6 +12,18 @@ namespace {
 using Known = std::optional<Dim>;
 
 constexpr double kExactFloat = 1 << 24;  // float32 holds every integer up to here
+
+bool at_least(const Dim& d, int64_t least) {
+  const auto bound = lower_bound(d);
+  return bound && *bound >= least;
+}
+
+// For all symbols, or for none; none when it depends on them.
+std::optional<bool> is_less_equal(const Dim& a, const Dim& b) {
+  if (at_least(b - a, 0)) return true;
+  if (at_least(a - b, 1)) return false;
+  return std::nullopt;
+}
 
 std::optional<bool> is_less(const Dim& a, const Dim& b) {
   const auto reverse = is_less_equal(b, a);
@@ -21,11 +34,6 @@ std::optional<bool> is_equal(const Dim& a, const Dim& b) {
   if (a == b) return true;
   if (is_less(a, b).value_or(false) || is_less(b, a).value_or(false)) return false;
   return std::nullopt;
-}
-
-bool at_least(const Dim& d, int64_t least) {
-  const auto bound = lower_bound(d);
-  return bound && *bound >= least;
 }
 
 Known from(std::optional<bool> b) { return b ? Known(*b ? 1 : 0) : std::nullopt; }
@@ -56,16 +64,6 @@ Known cast_to(const Dim& d, DataType type) {
 Known constant(const Scalar& e) {
   if (!is_float(e.type())) return e.integer_value();
   return is_exact_integer(e.value()) ? Known(static_cast<int64_t>(e.value())) : std::nullopt;
-}
-
-Known lesser(const Dim& a, const Dim& b) {
-  const auto less = is_less_equal(a, b);
-  return less ? Known(*less ? a : b) : std::nullopt;
-}
-
-Known greater(const Dim& a, const Dim& b) {
-  const auto less = is_less_equal(a, b);
-  return less ? Known(*less ? b : a) : std::nullopt;
 }
 
 // Operators that can be decided though an operand is unknown.
@@ -155,24 +153,12 @@ Known apply(const Scalar& e, std::span<const Dim> inputs, const std::vector<Know
 
 }  // namespace
 
-SymbolicExpression::SymbolicExpression(const Scalar& expression) {
-  // Operands before what reads them; without recursion, for expressions may be deep.
-  std::unordered_map<const void*, size_t> done;
-  std::vector<Scalar> open{expression};
-  while (!open.empty()) {
-    const Scalar e = open.back();
-    const size_t before = open.size();
-    if (!done.contains(e.identity())) {
-      for (const Scalar& operand : e.operands()) {
-        if (!done.contains(operand.identity())) open.push_back(operand);
-      }
-    }
-    if (open.size() > before) continue;
-    open.pop_back();
-    if (done.contains(e.identity())) continue;
+SymbolicExpression::SymbolicExpression(const Scalar& expression) : root_(expression) {
+  ScalarMap<size_t> position;
+  for (const Scalar* e : post_order(root_)) {
     Step step{e, {}};
-    for (const Scalar& operand : e.operands()) step.operands.push_back(done.at(operand.identity()));
-    done[e.identity()] = steps_.size();
+    for (const Scalar& operand : e->operands()) step.operands.push_back(position.at(operand.identity()));
+    position[e->identity()] = steps_.size();
     steps_.push_back(std::move(step));
   }
 }
@@ -183,15 +169,19 @@ std::optional<Dim> SymbolicExpression::evaluate(std::span<const Dim> inputs) con
   for (const Step& step : steps_) {
     operands.clear();
     for (const size_t i : step.operands) operands.push_back(values[i]);
-    values.push_back(apply(step.expression, inputs, operands));
+    values.push_back(apply(*step.expression, inputs, operands));
   }
   return values.back();
 }
 
-std::optional<bool> is_less_equal(const Dim& a, const Dim& b) {
-  if (at_least(b - a, 0)) return true;
-  if (at_least(a - b, 1)) return false;
-  return std::nullopt;
+std::optional<Dim> lesser(const Dim& a, const Dim& b) {
+  if (at_least(b - a, 0)) return a;
+  return at_least(a - b, 0) ? Known(b) : std::nullopt;
+}
+
+std::optional<Dim> greater(const Dim& a, const Dim& b) {
+  const auto less = lesser(a, b);
+  return less ? Known(*less == a ? b : a) : std::nullopt;
 }
 
 bool fits(const Dim& value, DataType type) {

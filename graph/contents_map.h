@@ -19,14 +19,16 @@ class SymbolicExpression {
 
  private:
   struct Step {
-    Scalar expression;
+    const Scalar* expression;
     std::vector<size_t> operands;  // earlier steps
   };
+  Scalar root_;  // keeps the nodes of the steps alive
   std::vector<Step> steps_;
 };
 
-// a <= b for all symbols, or for none; none when it depends on them.
-std::optional<bool> is_less_equal(const Dim& a, const Dim& b);
+// None where it depends on the symbols which of the two is the lesser.
+std::optional<Dim> lesser(const Dim& a, const Dim& b);
+std::optional<Dim> greater(const Dim& a, const Dim& b);
 // Whether an element of the type can hold the value exactly, as far as the symbols tell.
 bool fits(const Dim& value, DataType type);
 // Integral, and so small that float32 arithmetic on it is exact.

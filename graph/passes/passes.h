@@ -20,6 +20,7 @@ struct PassOptions {
   std::function<void(const std::string& pass, double seconds, const Graph&)> observe;
 };
 
+// For a graph that is differentiated or never will be: what only matters to differentiation (StopGradient) goes.
 void optimise(Graph& graph, const PassOptions& options);
 
 // Nodes all of whose inputs are constant become Constants (unless the result is much larger than its inputs: over 64
@@ -27,9 +28,10 @@ void optimise(Graph& graph, const PassOptions& options);
 void fold_constants(Graph& graph, const Evaluator& evaluate);
 // Equal primitives on equal inputs become one. RandomUniform differs by its stream.
 void share_subexpressions(Graph& graph);
-// Drops what no root needs.
+// Drops what no root needs. The other passes leave such nodes behind.
 void drop_dead_nodes(Graph& graph);
-// x.Reshape.Reshape, Transpose pairs, Expand before a broadcasting Map, reductions of size-1 axes, Identity-like nodes.
+// Reshape of Reshape, Transpose pairs, Transpose before MatMul, Expand before a broadcasting Map, reductions of size-1
+// axes, nodes that change nothing.
 void simplify_movement(Graph& graph);
 // A Map read only by Maps of the same iteration shape moves into its readers (up to a limit of expression size); a
 // cheap Map is recomputed in several readers instead of stored.

@@ -1,5 +1,6 @@
 #include "graph/primitives/batch_norm.h"
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -38,6 +39,10 @@ std::vector<TensorType> infer(const BatchNormBackward& p, Types in) {
   check(in[0], in[4], "the scale");
   const TensorType per_channel{in[0].dtype, {in[0].shape[1]}};
   return {in[0], per_channel, per_channel};
+}
+
+Values gradient(const BatchNorm& p, GradientContext& g) {
+  return g.emit(BatchNormBackward{p.epsilon}, {g.input(0), g.output_gradient(0), g.output(1), g.output(2), g.input(1)});
 }
 
 }  // namespace arbalest

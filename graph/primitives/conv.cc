@@ -1,5 +1,8 @@
 #include "graph/primitives/conv.h"
 
+#include <algorithm>
+
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -74,6 +77,58 @@ std::vector<TensorType> infer(const ConvBackwardWeights& p, Types in) {
   std::vector<TensorType> types{{in[0].dtype, w}};
   if (p.bias) types.push_back({in[0].dtype, {dy[1]}});
   return types;
+}
+
+namespace {
+
+Dims static_spatial(const Value& w) { return spatial_of(w.shape()).dims(); }
+
+// The sum over everything but the channels.
+Value bias_gradient(const Value& dy) {
+  std::vector<int> axes{0};
+  for (int i = 2; i < dy.rank(); ++i) axes.push_back(i);
+  return reduce(Reduction::sum, dy, axes, Keep::no);
+}
+
+}  // namespace
+
+Values gradient(const Conv& p, GradientContext& g) {
+  const Value x = g.input(0), w = g.input(1), dy = g.output_gradient(0);
+  const bool bias = p.bias && g.needs(2);
+  Values result(p.bias ? 3 : 2);
+  if (g.needs(0)) result[0] = g.emit_one(ConvBackwardData{p.window, p.groups, spatial_of(x.shape())}, {dy, w});
+  if (g.needs(1)) {
+    const Values dw = g.emit(ConvBackwardWeights{p.window, p.groups, static_spatial(w), bias}, {x, dy});
+    std::copy(dw.begin(), dw.end(), result.begin() + 1);
+  } else if (bias) {
+    result[2] = bias_gradient(dy);
+  }
+  return result;
+}
+
+// Linear in both inputs; its transpose is the convolution.
+Values gradient(const ConvBackwardData& p, GradientContext& g) {
+  const Value dy = g.input(0), w = g.input(1), slope = g.output_gradient(0);
+  Values result(2);
+  if (g.needs(0)) result[0] = g.emit_one(Conv{p.window, p.groups, /*bias=*/false}, {slope, w});
+  if (g.needs(1)) {
+    result[1] = g.emit_one(ConvBackwardWeights{p.window, p.groups, static_spatial(w), /*bias=*/false}, {slope, dy});
+  }
+  return result;
+}
+
+// dw is linear in x and dy, and takes the part of w in what they compute.
+Values gradient(const ConvBackwardWeights& p, GradientContext& g) {
+  const Value x = g.input(0), dy = g.input(1), slope = g.output_gradient(0);
+  Values result(2);
+  if (g.needs(0)) result[0] = g.emit_one(ConvBackwardData{p.window, p.groups, spatial_of(x.shape())}, {dy, slope});
+  if (g.needs(1)) {
+    Values inputs{x, slope};
+    const bool bias = p.bias && g.has_output_gradient(1);
+    if (bias) inputs.push_back(g.output_gradient(1));
+    result[1] = g.emit_one(Conv{p.window, p.groups, bias}, inputs);
+  }
+  return result;
 }
 
 }  // namespace arbalest

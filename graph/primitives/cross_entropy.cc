@@ -1,5 +1,6 @@
 #include "graph/primitives/cross_entropy.h"
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -11,10 +12,10 @@ template <class P>
 TensorType loss_type(const P& p, const TensorType& logits, const TensorType& labels, const TensorType* weights) {
   expect_float(logits, "the input");
   expect_axis(p.axis, logits.rank());
-  expect_index(labels, "the labels");
+  expect_index(labels, "the label");
   Shape positions = logits.shape;
   positions.erase(positions.begin() + p.axis);
-  expect_shape(labels.shape, positions, "the labels");
+  expect_shape(labels.shape, positions, "the label");
   if (weights) {
     expect_dtype(*weights, logits.dtype, "the class weights");
     expect_shape(weights->shape, {logits.shape[static_cast<size_t>(p.axis)]}, "the class weights");
@@ -35,6 +36,12 @@ std::vector<TensorType> infer(const CrossEntropyBackward& p, Types in) {
   expect_dtype(in[2], loss.dtype, "the loss's gradient");
   expect_shape(in[2].shape, loss.shape, "the loss's gradient");
   return {in[0]};
+}
+
+Values gradient(const CrossEntropy& p, GradientContext& g) {
+  Values inputs{g.output(1), g.input(1), g.output_gradient(0)};
+  if (p.weights) inputs.push_back(g.input(2));
+  return {g.emit_one(CrossEntropyBackward{p.axis, p.reduction, p.ignore_index, p.weights}, inputs)};
 }
 
 }  // namespace arbalest

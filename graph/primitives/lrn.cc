@@ -1,5 +1,6 @@
 #include "graph/primitives/lrn.h"
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -28,6 +29,10 @@ std::vector<TensorType> infer(const LrnBackward& p, Types in) {
   expect_dtype(in[1], in[0].dtype, "the output's gradient");
   expect_shape(in[1].shape, in[0].shape, "the output's gradient");
   return {in[0]};
+}
+
+Values gradient(const Lrn& p, GradientContext& g) {
+  return {g.emit_one(LrnBackward{p.size, p.alpha, p.beta, p.bias}, {g.input(0), g.output_gradient(0)})};
 }
 
 }  // namespace arbalest

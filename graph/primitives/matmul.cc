@@ -1,5 +1,6 @@
 #include "graph/primitives/matmul.h"
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -39,6 +40,40 @@ std::vector<TensorType> infer(const MatMul& p, Types in) {
     expect_shape(in[2].shape, {b.columns}, "the bias");
   }
   return {{in[0].dtype, shape}};
+}
+
+namespace {
+
+// [..., m, n] as one matrix [... m, n].
+Value stacked(const Value& x) {
+  Dim rows(1);
+  for (int i = 0; i + 1 < x.rank(); ++i) rows = rows * x.shape()[static_cast<size_t>(i)];
+  return reshape(x, {rows, x.shape().back()});
+}
+
+}  // namespace
+
+// da = dy op(b)', db = op(a)' dy, both transposed where the operand is. A matrix b that all of a's batch shares makes
+// one large product of it. Sums over broadcast batch axes, and over the rows for the bias, are left to differentiate().
+Values gradient(const MatMul& p, GradientContext& g) {
+  const Value a = g.input(0), b = g.input(1), dy = g.output_gradient(0);
+  Values result(p.bias ? 3 : 2);
+  const bool stack = b.rank() == 2 && a.rank() > 2 && !p.transpose_a;
+  if (g.needs(0)) {
+    if (p.transpose_a) {
+      result[0] = matmul(b, dy, p.transpose_b, true);
+    } else if (stack) {
+      result[0] = reshape(matmul(stacked(dy), b, false, !p.transpose_b), a.shape());
+    } else {
+      result[0] = matmul(dy, b, false, !p.transpose_b);
+    }
+  }
+  if (g.needs(1)) {
+    const Value rows = stack ? stacked(a) : a, slopes = stack ? stacked(dy) : dy;
+    result[1] = p.transpose_b ? matmul(slopes, rows, true, p.transpose_a) : matmul(rows, slopes, !p.transpose_a, false);
+  }
+  if (p.bias && g.needs(2)) result[2] = dy;
+  return result;
 }
 
 }  // namespace arbalest

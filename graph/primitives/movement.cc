@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -112,5 +113,40 @@ std::vector<TensorType> infer(const Expand& p, Types in) {
   require(shape == p.shape, "{} cannot be expanded to {}", to_string(in[0].shape), to_string(p.shape));
   return {{in[0].dtype, p.shape}};
 }
+
+Values gradient(const Reshape&, GradientContext& g) { return {reshape(g.output_gradient(0), g.input(0).shape())}; }
+
+Values gradient(const Transpose& p, GradientContext& g) {
+  std::vector<int> inverse(p.permutation.size());
+  for (size_t i = 0; i < inverse.size(); ++i) inverse[static_cast<size_t>(p.permutation[i])] = static_cast<int>(i);
+  return {transpose(g.output_gradient(0), inverse)};
+}
+
+Values gradient(const Slice& p, GradientContext& g) {
+  return {g.emit_one(SliceBackward{p.start, g.input(0).shape(), p.step}, {g.output_gradient(0)})};
+}
+
+Values gradient(const SliceBackward& p, GradientContext& g) {
+  return {g.emit_one(Slice{p.start, g.input(0).shape(), p.step}, {g.output_gradient(0)})};
+}
+
+Values gradient(const Pad& p, GradientContext& g) {
+  const Shape shape = g.input(0).shape();
+  return {g.emit_one(Slice{p.begin, shape, Dims(shape.size(), 1)}, {g.output_gradient(0)})};
+}
+
+Values gradient(const Concat& p, GradientContext& g) {
+  Values result;
+  Dim start;
+  for (int i = 0; i < g.input_count(); ++i) {
+    const Dim size = g.input(i).shape()[static_cast<size_t>(p.axis)];
+    result.push_back(g.needs(i) ? slice(g.output_gradient(0), p.axis, start, size) : Value());
+    start = start + size;
+  }
+  return result;
+}
+
+// differentiate() sums over the axes along which the input was repeated.
+Values gradient(const Expand&, GradientContext& g) { return {g.output_gradient(0)}; }
 
 }  // namespace arbalest

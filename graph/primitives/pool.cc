@@ -1,5 +1,8 @@
 #include "graph/primitives/pool.h"
 
+#include <algorithm>
+
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -78,6 +81,21 @@ std::vector<TensorType> infer(const AveragePool& p, Types in) {
 std::vector<TensorType> infer(const AveragePoolBackward& p, Types in) {
   expect_inputs(in, 1, p.kName);
   return {unpooled(p, in[0])};
+}
+
+Values gradient(const MaxPool& p, GradientContext& g) {
+  const Shape spatial = spatial_of(g.input(0).shape());
+  return {g.emit_one(MaxPoolBackward{p.window, p.kernel, p.ceil_mode, spatial}, {g.output_gradient(0), g.output(1)})};
+}
+
+Values gradient(const AveragePool& p, GradientContext& g) {
+  const Shape spatial = spatial_of(g.input(0).shape());
+  return {g.emit_one(AveragePoolBackward{p.window, p.kernel, p.ceil_mode, p.count_include_pad, spatial},
+                     {g.output_gradient(0)})};
+}
+
+Values gradient(const AveragePoolBackward& p, GradientContext& g) {
+  return {g.emit_one(AveragePool{p.window, p.kernel, p.ceil_mode, p.count_include_pad}, {g.output_gradient(0)})};
 }
 
 }  // namespace arbalest

@@ -1,5 +1,6 @@
 #include "graph/primitives/reduce.h"
 
+#include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
 
 namespace arbalest {
@@ -33,6 +34,55 @@ std::vector<TensorType> infer(const ArgReduce& p, Types in) {
     shape.erase(shape.begin() + p.axis);
   }
   return {{DataType::i64, shape}};
+}
+
+namespace {
+
+// Shared evenly among the elements equal to the maximum or minimum y.
+Value gradient_of_extreme(const Value& x, const Value& y, const Value& dy, const std::vector<int>& axes) {
+  const DataType type = x.dtype();
+  const Value hits = map([type](const Scalar& a, const Scalar& b) { return cast(equal(a, b), type); }, x, y);
+  const Value share = dy / reduce(Reduction::sum, hits, axes, Keep::yes);
+  return map([](const Scalar& a, const Scalar& b, const Scalar& s) { return select(equal(a, b), s, 0); }, x, y, share);
+}
+
+// The product of the other elements: y / x where nothing is zero; at a single zero the product of the rest.
+Value gradient_of_product(const Value& x, const Value& dy, const std::vector<int>& axes) {
+  const DataType type = x.dtype();
+  const Value zeros =
+      reduce(Reduction::sum, map([type](const Scalar& a) { return cast(equal(a, 0), type); }, x), axes, Keep::yes);
+  const Value rest =
+      reduce(Reduction::prod, map([](const Scalar& a) { return select(equal(a, 0), 1, a); }, x), axes, Keep::yes);
+  return map(
+      [](const Scalar& a, const Scalar& n, const Scalar& r, const Scalar& d) {
+        return d * select(equal(a, 0), select(equal(n, 1), r, 0), select(equal(n, 0), r / a, 0));
+      },
+      x, zeros, rest, dy);
+}
+
+}  // namespace
+
+Values gradient(const Reduce& p, GradientContext& g) {
+  const Value x = g.input(0);
+  const Shape shape = x.shape();
+  Shape kept = shape;
+  for (const int axis : p.axes) kept[static_cast<size_t>(axis)] = 1;
+  const Value y = reshape(g.output(0), kept), dy = reshape(g.output_gradient(0), kept);
+  switch (p.kind) {
+    case Reduction::sum:
+      return {expand(dy, shape)};
+    case Reduction::mean: {
+      Dim count(1);
+      for (const int axis : p.axes) count = count * shape[static_cast<size_t>(axis)];
+      return {expand(dy * (1.0 / static_cast<double>(count.value())), shape)};
+    }
+    case Reduction::max:
+    case Reduction::min:
+      return {gradient_of_extreme(x, y, dy, p.axes)};
+    case Reduction::prod:
+      return {gradient_of_product(x, dy, p.axes)};
+  }
+  return {};
 }
 
 }  // namespace arbalest
