@@ -1,0 +1,35 @@
+// A learner: a replica that trains, with its own parameters, gradients, optimiser state and running statistics.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "exec/device.h"
+#include "exec/replica.h"
+
+namespace arbalest {
+
+class Learner {
+ public:
+  // Allocates on the device; the parameters and states start as the graph's initial values.
+  Learner(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
+          int optimiser_states, const StepCounter& counter);
+
+  Replica& replica() { return *replica_; }
+  float* parameters() { return reinterpret_cast<float*>(parameters_.get()); }
+  float* gradients() { return reinterpret_cast<float*>(gradients_.get()); }
+  float* states() { return reinterpret_cast<float*>(states_.get()); }
+  const std::vector<float*>& optimiser_states() const { return optimiser_arrays_; }
+
+ private:
+  DeviceMemory parameters_, gradients_, states_;
+  std::vector<DeviceMemory> optimiser_memory_;
+  std::vector<float*> optimiser_arrays_;
+  std::unique_ptr<Replica> replica_;
+};
+
+// Writes the initial values of a graph's parameters and states into regions laid out as the plan says.
+void write_initial_values(const Graph& graph, const Plan& plan, std::byte* parameters, std::byte* states,
+                          const KernelSet& kernels);
+
+}  // namespace arbalest
