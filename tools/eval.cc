@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sync/learner.h"
 #include "tools/command.h"
 #include "tools/dataset_feed.h"
 #include "tools/machine.h"
@@ -19,21 +20,6 @@ struct Options {
   double holdout = 0.1;
   uint64_t seed = 1;
   bool json = false, normalise = true;
-};
-
-// Parameters and running statistics of the file, row-major: what an evaluation without training works on.
-struct FileRegions {
-  AlignedBytes parameters, states;
-
-  FileRegions(const Graph& graph, const Plan& plan)
-      : parameters(plan.parameters()->bytes()), states(plan.states()->bytes()) {
-    for (const GraphInput& input : graph.inputs) {
-      if (input.role == InputRole::parameter)
-        write_slot(*plan.parameters()->find(input.name), *input.initial, parameters.data(), cpu::kernel_set());
-      if (input.role == InputRole::state)
-        write_slot(*plan.states()->find(input.name), *input.initial, states.data(), cpu::kernel_set());
-    }
-  }
 };
 
 int run(const Options& o) {
@@ -53,9 +39,10 @@ int run(const Options& o) {
   CompileOptions compile_options;
   compile_options.gradients = false;
   const auto plan = compile(session.evaluation.graph, session.batch(options.batch), cpu::kernel_set(), compile_options);
-  const FileRegions regions(session.evaluation.graph, *plan);
+  AlignedBytes parameters(plan->parameters()->bytes()), states(plan->states()->bytes());
+  write_initial_values(session.evaluation.graph, *plan, parameters.data(), states.data(), cpu::kernel_set());
   ModelEvaluator evaluator(session.evaluation.graph, plan->parameters(), plan->states(), cpu::kernel_set(), options);
-  const Evaluation e = evaluator.run(regions.parameters.data(), regions.states.data(), split.size(), feed.loader());
+  const Evaluation e = evaluator.run(parameters.data(), states.data(), split.size(), feed.loader());
 
   const double rate = static_cast<double>(e.examples) / std::max(e.seconds, 1e-9);
   if (o.json) {

@@ -9,6 +9,7 @@
 
 #include "exec/optimiser/sgd.h"
 #include "exec/replica.h"
+#include "sync/learner.h"
 #include "tools/command.h"
 #include "tools/session.h"
 #include "tools/table.h"
@@ -116,12 +117,7 @@ struct SingleLearner {
         gradients(parameters.size()),
         momentum(parameters.size()),
         states(plan->states()->bytes()) {
-    for (const GraphInput& input : graph.inputs) {
-      if (input.role == InputRole::parameter)
-        write_slot(*plan->parameters()->find(input.name), *input.initial, parameters.data(), cpu::kernel_set());
-      if (input.role == InputRole::state)
-        write_slot(*plan->states()->find(input.name), *input.initial, states.data(), cpu::kernel_set());
-    }
+    write_initial_values(graph, *plan, parameters.data(), states.data(), cpu::kernel_set());
     replica = std::make_unique<Replica>(plan, ReplicaRegions{parameters.data(), gradients.data(), states.data()});
   }
 
@@ -192,7 +188,11 @@ int verify_expected(const Options& o) {
   gradients.set_floor(floor_of(want_gradients));
   after.set_floor(floor_of(want_after));
 
-  const SgdOptions sgd{.learning_rate = meta.value("lr", 0.01f), .momentum = meta.value("momentum", 0.0f)};
+  const Sgd sgd({.momentum = meta.value("momentum", 0.0)});
+  const UpdateStep update{.learning_rate = meta.value("lr", 0.01)};
+  const UpdateArrays<float> arrays{reinterpret_cast<float*>(learner.parameters.data()),
+                                   reinterpret_cast<const float*>(learner.gradients.data()),
+                                   {reinterpret_cast<float*>(learner.momentum.data())}};
   const HostTensor want_losses = reference.tensors.at("losses").to_f32();
   HostTensor got_losses(DataType::f32, want_losses.dims);
   for (size_t step = 0; step < got_losses.as<float>().size(); ++step) {
@@ -209,10 +209,7 @@ int verify_expected(const Options& o) {
       for (const ParameterSlot& slot : plan->parameters()->slots())
         if (!want_gradients.contains(slot.name)) gradients.fail(slot.name, "trains here, but not in the reference");
     }
-    const size_t count = learner.parameters.size() / sizeof(float);
-    sgd_step(sgd, {reinterpret_cast<float*>(learner.parameters.data()), count},
-             {reinterpret_cast<const float*>(learner.gradients.data()), count},
-             {reinterpret_cast<float*>(learner.momentum.data()), count});
+    sgd.update(arrays, update, 0, static_cast<int64_t>(learner.parameters.size() / sizeof(float)));
   }
   losses.add("losses", got_losses, want_losses);
   for (const auto& [name, want] : want_after) after.add(name, learner.read(name, learner.parameters), want);
