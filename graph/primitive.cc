@@ -2,6 +2,12 @@
 
 namespace arbalest {
 
+Primitive::Primitive(const Primitive& other) = default;
+Primitive::Primitive(Primitive&& other) noexcept = default;
+Primitive& Primitive::operator=(const Primitive& other) = default;
+Primitive& Primitive::operator=(Primitive&& other) noexcept = default;
+Primitive::~Primitive() = default;
+
 std::vector<TensorType> infer(const Primitive& primitive, Types inputs) {
   return std::visit([&](const auto& p) { return infer(p, inputs); }, primitive);
 }

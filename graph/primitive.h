@@ -30,11 +30,21 @@
 
 namespace arbalest {
 
-using Primitive =
+using PrimitiveVariant =
     std::variant<Constant, ShapeTensor, Map, StopGradient, MatMul, Conv, ConvBackwardData, ConvBackwardWeights, MaxPool,
                  MaxPoolBackward, AveragePool, AveragePoolBackward, BatchNorm, BatchNormBackward, Softmax,
                  SoftmaxBackward, CrossEntropy, CrossEntropyBackward, Lrn, LrnBackward, Reshape, Transpose, Slice,
                  SliceBackward, Pad, Concat, Expand, Gather, GatherBackward, Reduce, ArgReduce, RandomUniform>;
+
+// The variant with its copies, moves and destruction compiled once, not in every file that holds one.
+struct Primitive : PrimitiveVariant {
+  using PrimitiveVariant::PrimitiveVariant;
+  Primitive(const Primitive& other);
+  Primitive(Primitive&& other) noexcept;
+  Primitive& operator=(const Primitive& other);
+  Primitive& operator=(Primitive&& other) noexcept;
+  ~Primitive();
+};
 
 std::vector<TensorType> infer(const Primitive& primitive, Types inputs);
 const char* name_of(const Primitive& primitive);
