@@ -36,7 +36,7 @@ std::string layouts_text(const std::vector<Layout>& inputs, const std::vector<La
 
 }  // namespace
 
-class NodeContext;
+class PlacementContext;
 
 class PlanBuilder {
  public:
@@ -46,12 +46,12 @@ class PlanBuilder {
   std::shared_ptr<const Plan> build();
 
  private:
-  friend class NodeContext;
+  friend class PlacementContext;
 
   void find_uses();
   void place_inputs();
   void place_node(size_t node);
-  void choose_overwrites(const Node& node, NodeContext& context, const std::vector<int>& inputs);
+  void choose_overwrites(const Node& node, PlacementContext& context, const std::vector<int>& inputs);
   void place_gradients();
   void place_outputs();
   void place_updates();
@@ -85,9 +85,9 @@ class PlanBuilder {
 };
 
 // What a kernel sees of a node while it is placed.
-class NodeContext final : public PrepareContext {
+class PlacementContext final : public PrepareContext {
  public:
-  NodeContext(PlanBuilder& builder, const Node& node) : builder_(builder), node_(node) {
+  PlacementContext(PlanBuilder& builder, const Node& node) : builder_(builder), node_(node) {
     const size_t n = node.inputs.size();
     for (size_t i = 0; i < n; ++i) inputs_.push_back(builder.primary(node.inputs[i]));
     for (ValueId v : node.outputs) outputs_.push_back(Layout::row_major(type(v).dims()));
@@ -258,7 +258,7 @@ void PlanBuilder::place_inputs() {
 
 // An output may take over the memory of an input that nobody reads later, if every other use of that memory in this
 // node also reads element k for element k.
-void PlanBuilder::choose_overwrites(const Node& node, NodeContext& context, const std::vector<int>& inputs) {
+void PlanBuilder::choose_overwrites(const Node& node, PlacementContext& context, const std::vector<int>& inputs) {
   std::vector<int> taken;
   for (const auto& candidate : context.candidates_) {
     const int o = candidate.first, i = candidate.second, buffer = inputs[i];
@@ -286,7 +286,7 @@ void PlanBuilder::place_node(size_t index) {
         {Layout::row_major(value.dims), new_constant(value.bytes.data(), value.bytes.size())}};
     return;
   }
-  NodeContext context(*this, node);
+  PlacementContext context(*this, node);
   PlanStep step;
   step.kernel = kernels_.prepare(node.primitive, context);
   for (int i = 0; i < context.input_count(); ++i)  // parameters nobody asked a layout of live row-major
