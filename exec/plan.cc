@@ -235,9 +235,9 @@ void PlanBuilder::place_inputs() {
     const bool parameter = input.role == InputRole::parameter;
     if (!parameter && input.role != InputRole::state) {
       const int buffer = new_buffer(Region::arena, type.bytes());
-      // A feed is written before the first step, and stays as its owner wrote it.
+      // A feed is written before the first step, and stays as its owner wrote it, also for the next run.
       buffers_[buffer].first = 0;
-      buffers_[buffer].last = 0;
+      buffers_[buffer].last = kEnd;
       buffers_[buffer].needed_until = kEnd;
       buffers_[buffer].overwritable = false;
       copies_[input.value.at()] = {{dense, buffer}};

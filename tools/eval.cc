@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sync/learner.h"
+#include "sync/learner_memory.h"
 #include "tools/command.h"
 #include "tools/dataset_feed.h"
 #include "tools/machine.h"

@@ -9,7 +9,7 @@
 
 #include "exec/optimiser/sgd.h"
 #include "exec/replica.h"
-#include "sync/learner.h"
+#include "sync/learner_memory.h"
 #include "tools/command.h"
 #include "tools/session.h"
 #include "tools/table.h"

@@ -1,4 +1,4 @@
-// A learner: a replica that trains, with its own parameters, gradients, optimiser state and running statistics.
+// What a learner owns: a replica, and its own parameters, gradients, optimiser state and running statistics.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace arbalest {
 
-class Learner {
+class LearnerMemory {
  public:
   // Allocates on the device; the parameters and states start as the graph's initial values.
-  Learner(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
-          int optimiser_states, const StepCounter& counter);
+  LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
+                int optimiser_states, const StepCounter& counter);
 
   Replica& replica() { return *replica_; }
   float* parameters() { return reinterpret_cast<float*>(parameters_.get()); }

@@ -1,4 +1,4 @@
-#include "sync/learner.h"
+#include "sync/learner_memory.h"
 
 namespace arbalest {
 
@@ -11,8 +11,8 @@ void write_initial_values(const Graph& graph, const Plan& plan, std::byte* param
   }
 }
 
-Learner::Learner(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
-                 int optimiser_states, const StepCounter& counter) {
+LearnerMemory::LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device,
+                             const KernelSet& kernels, int optimiser_states, const StepCounter& counter) {
   const size_t bytes = plan->parameters()->bytes();
   parameters_ = device.allocate(bytes);
   gradients_ = device.allocate(bytes);
