@@ -96,8 +96,6 @@ Value label_input(Builder& builder, TensorType type) {
   return builder.add_input(name, InputRole::label, std::move(type));
 }
 
-Value count(const Value& hits) { return over_all(Reduction::sum, cast(hits, DataType::i64)); }
-
 Value class_weights(Builder& builder, const LossOptions& options, const Value& logits, int axis) {
   const Dim classes = logits.shape()[static_cast<size_t>(axis)];
   const auto given = static_cast<int64_t>(options.class_weights.size());
@@ -124,9 +122,11 @@ Logits cross_entropy(Builder& builder, const Value& output, const LossOptions& o
   const Value predicted =
       builder.emit_one(ArgReduce{Reduction::max, axis, /*keep=*/false, /*last=*/false}, {logits.value});
   const auto hit = [&](const Scalar& p, const Scalar& l) {
-    return options.ignore_index ? equal(p, l) && !equal(l, static_cast<double>(*options.ignore_index)) : equal(p, l);
+    const Scalar same = equal(p, l);
+    if (!options.ignore_index) return cast(same, DataType::i64);
+    return cast(same && !equal(l, static_cast<double>(*options.ignore_index)), DataType::i64);
   };
-  builder.graph().correct = count(map(hit, predicted, label)).id();
+  builder.graph().correct = over_all(Reduction::sum, map(hit, predicted, label)).id();
   return logits;
 }
 
@@ -139,10 +139,11 @@ Logits binary_cross_entropy(Builder& builder, const Value& output) {
   };
   builder.graph().loss = over_all(Reduction::mean, map(entropy, logits.value, label)).id();
   if (output.rank() <= 1 || output.shape()[1] == Dim(1)) {
+    // Right when both are on the same side.
     const auto hit = [](const Scalar& x, const Scalar& y) {
-      return equal(cast(x > 0, y.type()), cast(y > 0.5, y.type()));
+      return cast((x > 0 && y > 0.5) || (x <= 0 && y <= 0.5), DataType::i64);
     };
-    builder.graph().correct = count(map(hit, logits.value, label)).id();
+    builder.graph().correct = over_all(Reduction::sum, map(hit, logits.value, label)).id();
   }
   return logits;
 }

@@ -67,7 +67,10 @@ Values gradient(const Reduce& p, GradientContext& g) {
   const Shape shape = x.shape();
   Shape kept = shape;
   for (const int axis : p.axes) kept[static_cast<size_t>(axis)] = 1;
-  const Value y = reshape(g.output(0), kept), dy = reshape(g.output_gradient(0), kept);
+  // Without the axes that broadcasting adds in front anyway.
+  const bool leading = p.axes.empty() || static_cast<size_t>(p.axes.back()) + 1 == p.axes.size();
+  const auto aligned = [&](const Value& v) { return leading ? v : reshape(v, kept); };
+  const Value dy = aligned(g.output_gradient(0));
   switch (p.kind) {
     case Reduction::sum:
       return {expand(dy, shape)};
@@ -78,7 +81,7 @@ Values gradient(const Reduce& p, GradientContext& g) {
     }
     case Reduction::max:
     case Reduction::min:
-      return {gradient_of_extreme(x, y, dy, p.axes)};
+      return {gradient_of_extreme(x, aligned(g.output(0)), dy, p.axes)};
     case Reduction::prod:
       return {gradient_of_product(x, dy, p.axes)};
   }
