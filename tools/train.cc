@@ -116,7 +116,7 @@ void Training::describe() const {
              f.opset, f.nodes, short_count(trained), tensors, kept);
   for (const std::string& notice : session_.notices) fmt::print("{:<12}  {}\n", "note", notice);
   fmt::print("{:<12}  {}{}\n", "data", arbalest::describe(data_), describe_normalisation(feed_.normalisation()));
-  fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training, trainer_));
+  fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
 }
 
 int64_t Training::iterations_until(int64_t epoch) const {
@@ -188,7 +188,8 @@ int Training::run() {
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   try {
-    for (int64_t epoch = 1; epoch <= o_.epochs && train_epoch(epoch);) ++epoch;
+    for (int64_t epoch = 1; epoch <= o_.epochs; ++epoch)
+      if (!train_epoch(epoch)) break;
   } catch (const Error& e) {
     line_.clear();
     if (!trainer_.has_kept()) throw;

@@ -1,0 +1,154 @@
+#include "sync/trainer.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "exec/cpu/cpu_device.h"
+
+namespace arbalest {
+namespace {
+
+// Consecutive cores for each learner where there are enough; otherwise the operating system decides.
+std::vector<int> cores_of(int learner, int learners, int threads) {
+  const std::vector<int> cores = available_cores();
+  if (static_cast<size_t>(learners) * threads > cores.size()) return {};
+  return {cores.begin() + learner * threads, cores.begin() + (learner + 1) * threads};
+}
+
+std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, const Learners& learners,
+                                                Collective& collective) {
+  switch (options.sync) {
+    case SyncKind::none:
+      return make_none(learners);
+    case SyncKind::ssgd:
+      return make_ssgd(learners, collective);
+    case SyncKind::sma:
+      return make_sma(learners, collective, options.sma);
+  }
+  throw Error(ErrorKind::internal, "unknown synchroniser");
+}
+
+void check_float32(const Graph& graph) {
+  for (const GraphInput& input : graph.inputs) {
+    const DataType type = graph.at(input.value).type.dtype;
+    const bool flat = input.role == InputRole::parameter || input.role == InputRole::state;
+    if (flat && type != DataType::f32)
+      throw Error(ErrorKind::unsupported, "parameter '{}' is computed in {}; training works in float32", input.name,
+                  name_of(type));
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels,
+                 const TrainerOptions& options, LoadBatch load)
+    : kernels_(kernels), load_(std::move(load)), optimiser_(options.sgd), learning_rate_(options.learning_rate) {
+  check_float32(training);
+  CompileOptions compile_options;
+  compile_options.threads = options.threads_per_learner;
+  plan_ = compile(training, bindings, kernels, compile_options);
+  if (plan_->parameters()->slots().empty())
+    throw Error(ErrorKind::model, "the model has no trainable parameters: nothing to train");
+  make_learners(training, kernels, options);
+  collective_ = make_local_collective();
+  synchroniser_ = make_synchroniser(options, learners_, *collective_);
+  TaskGraph tasks;
+  synchroniser_->add_tasks(tasks);
+  runner_ = std::make_unique<TaskRunner>(std::move(tasks));
+}
+
+void Trainer::make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options) {
+  const int k = options.learners * options.devices;
+  losses_.resize(k);
+  learners_.parameters = static_cast<int64_t>(plan_->parameters()->bytes() / sizeof(float));
+  learners_.statistics = static_cast<int64_t>(plan_->states()->bytes() / sizeof(float));
+  learners_.optimiser = &optimiser_;
+  learners_.learning_rate = [this](int64_t) { return learning_rate_; };
+  for (int d = 0; d < options.devices; ++d) {
+    devices_.push_back(make_cpu_device());
+    DeviceLearners view;
+    view.device = devices_.back().get();
+    for (int j = 0; j < options.learners; ++j) {
+      const int number = d * options.learners + j;
+      StreamOptions stream;
+      stream.name = fmt::format("learner {}", number);
+      stream.threads = options.threads_per_learner;
+      stream.cores = cores_of(number, k, options.threads_per_learner);
+      streams_.push_back(devices_.back()->make_stream(stream));
+      memories_.push_back(std::make_unique<LearnerMemory>(plan_, training, *devices_.back(), kernels,
+                                                          optimiser_.state_count(),
+                                                          StepCounter{options.seed, static_cast<uint64_t>(number), 0}));
+      LearnerMemory& memory = *memories_.back();
+      Learner learner;
+      learner.worker = {streams_.back().get(), options.threads_per_learner};
+      learner.weights = memory.parameters();
+      learner.gradients = memory.gradients();
+      for (int s = 0; s < optimiser_.state_count(); ++s) learner.states[s] = memory.optimiser_states()[s];
+      learner.statistics = memory.states();
+      learner.forward_backward = [this, number](int64_t iteration) { forward_backward(number, iteration); };
+      view.synchronising.push_back(learner.worker);
+      view.learners.push_back(std::move(learner));
+    }
+    learners_.devices.push_back(std::move(view));
+  }
+}
+
+void Trainer::forward_backward(int learner, int64_t iteration) {
+  Replica& replica = memories_[learner]->replica();
+  load_(learner, replica);
+  replica.counter().step = static_cast<uint64_t>(iteration);
+  replica.run();
+  const double loss = replica.loss();
+  if (!std::isfinite(loss))
+    throw Error(ErrorKind::model, "the loss of iteration {} is {}; a lower --lr may help", iteration + 1, loss);
+  losses_[learner].sum += loss;
+  ++losses_[learner].count;
+}
+
+void Trainer::run(int64_t iterations) {
+  for (int64_t i = 0; i < iterations; ++i) runner_->launch();
+  runner_->synchronize();
+}
+
+double Trainer::take_loss() {
+  LossSum total;
+  for (LossSum& l : losses_) {
+    total.sum += l.sum;
+    total.count += l.count;
+    l = {};
+  }
+  return total.count ? total.sum / static_cast<double>(total.count) : 0;
+}
+
+const std::byte* Trainer::parameters() {
+  return reinterpret_cast<const std::byte*>(synchroniser_->evaluated().weights);
+}
+const std::byte* Trainer::states() { return reinterpret_cast<const std::byte*>(synchroniser_->evaluated().statistics); }
+
+void Trainer::keep() {
+  const ModelView model = synchroniser_->evaluated();
+  kept_parameters_.resize(plan_->parameters()->bytes());
+  kept_states_.resize(plan_->states()->bytes());
+  std::memcpy(kept_parameters_.data(), model.weights, kept_parameters_.size());
+  if (!kept_states_.empty()) std::memcpy(kept_states_.data(), model.statistics, kept_states_.size());
+  has_kept_ = true;
+}
+
+std::map<std::string, HostTensor> Trainer::trained() {
+  const std::byte* parameters = use_kept_ ? kept_parameters_.data() : this->parameters();
+  const std::byte* states = use_kept_ ? kept_states_.data() : this->states();
+  std::map<std::string, HostTensor> tensors;
+  for (const ParameterSlot& slot : plan_->parameters()->slots())
+    tensors.emplace(slot.name, read_slot(slot, parameters, kernels_));
+  for (const ParameterSlot& slot : plan_->states()->slots())
+    tensors.emplace(slot.name, read_slot(slot, states, kernels_));
+  return tensors;
+}
+
+size_t Trainer::learner_bytes() const {
+  const size_t parameters = plan_->parameters()->bytes();
+  return plan_->arena_bytes() + plan_->states()->bytes() +
+         parameters * static_cast<size_t>(2 + optimiser_.state_count());
+}
+
+}  // namespace arbalest

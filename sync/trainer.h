@@ -1,0 +1,93 @@
+// Trains a model: k learners on one or several devices, kept together by a synchroniser.
+//
+// run() executes a number of iterations; between runs all streams are at rest, and the model may be evaluated, kept or
+// read. Same seed, same number of learners: same bits, whatever the timing.
+//
+// Errors: what a learner's task throws, with the task's name; a loss that is not finite is a model error that names the
+// iteration, thrown before that iteration's gradients are used.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/compile.h"
+#include "exec/optimiser/sgd.h"
+#include "sync/learner_memory.h"
+#include "sync/synchroniser.h"
+#include "sync/task_runner.h"
+
+namespace arbalest {
+
+enum class SyncKind : uint8_t { none, ssgd, sma };
+
+struct TrainerOptions {
+  int learners = 1;  // on each device
+  int devices = 1;   // CPU devices of this process
+  int threads_per_learner = 1;
+  uint64_t seed = 1;
+  double learning_rate = 0.01;
+  SgdOptions sgd;
+  SyncKind sync = SyncKind::none;
+  SmaOptions sma;
+};
+
+class Trainer {
+ public:
+  // Puts the learner's next batch into the feeds of its replica. Called on the learner's thread, once an iteration.
+  using LoadBatch = std::function<void(int learner, Replica& replica)>;
+
+  // `training` has its loss attached; float32 only.
+  Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels, const TrainerOptions& options,
+          LoadBatch load);
+
+  void run(int64_t iterations);
+  // Mean over learners and iterations since the last call.
+  double take_loss();
+
+  // The evaluated model: flat regions laid out as plan() says. Valid until the next run().
+  const std::byte* parameters();
+  const std::byte* states();
+  // Remembers the evaluated model; trained() gives the remembered one from restore_kept() on.
+  void keep();
+  bool has_kept() const { return has_kept_; }
+  void restore_kept() { use_kept_ = true; }
+  // Parameters and running statistics by their ONNX names, row-major.
+  std::map<std::string, HostTensor> trained();
+
+  void restart() { synchroniser_->restart(); }  // for a step of the learning rate
+
+  const Plan& plan() const { return *plan_; }
+  const TaskGraph& tasks() const { return runner_->graph(); }
+  int64_t iteration() const { return runner_->next_iteration(); }  // of the next
+  size_t learner_bytes() const;  // planned: activations, parameters, gradients, optimiser state, statistics
+
+ private:
+  struct alignas(64) LossSum {
+    double sum = 0;
+    int64_t count = 0;
+  };
+
+  void make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options);
+  void forward_backward(int learner, int64_t iteration);
+
+  const KernelSet& kernels_;
+  LoadBatch load_;
+  std::shared_ptr<const Plan> plan_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<LearnerMemory>> memories_;
+  std::vector<LossSum> losses_;
+  Sgd optimiser_;
+  double learning_rate_;
+  Learners learners_;
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Synchroniser> synchroniser_;
+  std::unique_ptr<TaskRunner> runner_;  // last: its destruction waits for the streams
+  AlignedBytes kept_parameters_, kept_states_;
+  bool has_kept_ = false, use_kept_ = false;
+};
+
+}  // namespace arbalest
