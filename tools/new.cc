@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "graph/base/atomic_file.h"
+#include "graph/base/error.h"
 #include "models/models.h"
 #include "tools/command.h"
 #include "tools/table.h"
