@@ -49,12 +49,16 @@ void forward(const Size& size, double epsilon, const T* x, const T* scale, const
   const double count = static_cast<double>(size.rows);
   for (int64_t c = 0; c < size.channels; ++c) {
     const double offset = s.sum[c] / count, v = std::max(0.0, s.products[c] / count - offset * offset);
-    mean[c] = static_cast<T>(static_cast<double>(x[c]) + offset);
+    const double exact_mean = static_cast<double>(x[c]) + offset,
+                 factor = static_cast<double>(scale[c]) / std::sqrt(v + epsilon);
+    mean[c] = static_cast<T>(exact_mean);
     variance[c] = static_cast<T>(v);
-    s.t[0][c] = static_cast<T>(static_cast<double>(scale[c]) / std::sqrt(v + epsilon));
+    s.t[0][c] = static_cast<T>(factor);
+    // What rounding took from the mean goes into the shift.
+    s.t[1][c] = static_cast<T>(static_cast<double>(bias[c]) + (static_cast<double>(mean[c]) - exact_mean) * factor);
   }
   parallel_for(size.threads, size.rows, [&](int64_t begin, int64_t end) {
-    normalise(Normalise<T>{x, mean, s.t[0], bias, y, size.channels}, begin, end);
+    normalise(Normalise<T>{x, mean, s.t[0], s.t[1], y, size.channels}, begin, end);
   });
 }
 
