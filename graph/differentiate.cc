@@ -102,13 +102,11 @@ class Differentiation {
     if (!flows && !unreachable) return;
     const std::string origin = node.origin.empty() ? name_of(node.primitive) : node.origin;
     if (!is_differentiable(node.primitive)) {
-      fail(node, needed, fmt::format("{}: {} has no gradient", origin, name_of(node.primitive)));
-    } else if (unreachable) {
-      fail(node, needed, "");
-    } else {
-      builder_.set_origin("gradient of " + origin);
-      differentiate(id, needed);
+      return fail(node, needed, fmt::format("{}: {} has no gradient", origin, name_of(node.primitive)));
     }
+    builder_.set_origin("gradient of " + origin);
+    if (flows) differentiate(id, needed);
+    if (unreachable) fail(node, needed, "");
   }
 
   void differentiate(NodeId id, const std::vector<bool>& needed) {

@@ -42,6 +42,9 @@ std::vector<TensorType> infer(const BatchNormBackward& p, Types in) {
 }
 
 Values gradient(const BatchNorm& p, GradientContext& g) {
+  if (g.has_output_gradient(1) || g.has_output_gradient(2)) {
+    throw Error(ErrorKind::unsupported, "the mean and the variance of the batch have no gradient of their own");
+  }
   return g.emit(BatchNormBackward{p.epsilon}, {g.input(0), g.output_gradient(0), g.output(1), g.output(2), g.input(1)});
 }
 

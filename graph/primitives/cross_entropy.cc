@@ -39,6 +39,8 @@ std::vector<TensorType> infer(const CrossEntropyBackward& p, Types in) {
 }
 
 Values gradient(const CrossEntropy& p, GradientContext& g) {
+  if (g.has_output_gradient(1)) throw Error(ErrorKind::unsupported, "the probabilities have no gradient");
+  if (p.weights && g.needs(2)) throw Error(ErrorKind::unsupported, "the class weights have no gradient");
   Values inputs{g.output(1), g.input(1), g.output_gradient(0)};
   if (p.weights) inputs.push_back(g.input(2));
   return {g.emit_one(CrossEntropyBackward{p.axis, p.reduction, p.ignore_index, p.weights}, inputs)};

@@ -1,11 +1,11 @@
 // CrossEntropy: softmax and negative log likelihood of class indices in one (ONNX SoftmaxCrossEntropyLoss-13).
 //
 // logits [..., C at axis, ...], labels int64 or int32 (shape of logits without the axis), class weights [C] if
-// `weights`
-// -> loss, probabilities (shape of logits). Loss is a scalar for sum and mean, else of the labels' shape. The mean
-// divides by the sum of the weights of the labels that count. Labels equal to ignore_index count for nothing; if none
-// counts, the loss is NaN. A label outside [0, C) that is not ignored gives a NaN loss: data are checked before
-// training. CrossEntropyBackward: probabilities, labels, dloss, class weights -> dlogits.
+// `weights` -> loss, probabilities (shape of logits). Loss is a scalar for sum and mean, else of the labels' shape. The
+// mean divides by the sum of the weights of the labels that count. Labels equal to ignore_index count for nothing; if
+// none counts, the loss is NaN. A label outside [0, C) that is not ignored gives a NaN loss: data are checked before
+// training. CrossEntropyBackward: probabilities, labels, dloss, class weights -> dlogits. Neither the class weights nor
+// the probabilities have a gradient.
 #pragma once
 
 #include <optional>

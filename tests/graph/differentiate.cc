@@ -199,6 +199,26 @@ TEST(Differentiate, ListsEveryNodeWithoutAGradient) {
   }
 }
 
+TEST(Differentiate, ARuleThatRefusesIsListed) {
+  Graph graph;
+  Builder b(graph);
+  const Value x = parameter(b, "x", f32({2, 3})), c = data(b, "c", f32({3}));
+  b.set_origin("bn");
+  const Values norm = b.emit(BatchNorm{}, {x, c, c});
+  b.set_origin("ce");
+  const Values entropy = b.emit(CrossEntropy{}, {norm[0], data(b, "l", i64({2}))});
+  set_loss(entropy[1] + norm[1]);
+  try {
+    differentiate(graph);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "2 nodes cannot be trained through:\n"
+                 "  bn: the mean and the variance of the batch have no gradient of their own\n"
+                 "  ce: the probabilities have no gradient");
+  }
+}
+
 // A matrix that all of the batch shares: one large product, no sum over a batch of products.
 TEST(Differentiate, ASharedMatrixMakesOneProduct) {
   Graph graph;
