@@ -4,6 +4,7 @@
 // each element of ddata sums its contributions in the order of the indices whatever the number of threads.
 #include <cstring>
 
+#include "exec/cpu/kernels/axis_view.h"
 #include "exec/cpu/kernels/kernels.h"
 #include "exec/cpu/kernels/loops.h"
 #include "exec/cpu/parallel.h"
@@ -12,18 +13,10 @@ namespace arbalest::cpu {
 
 namespace {
 
-struct Rows {
-  int64_t outer = 1;
-  int64_t size = 0;   // of the axis
-  int64_t inner = 1;  // elements
-  int64_t count = 0;  // indices
+struct Rows : AxisView {
+  int64_t count;  // indices
 
-  Rows(const Dims& data, int axis, int64_t count) : size(data[static_cast<size_t>(axis)]), count(count) {
-    for (size_t i = 0; i < data.size(); ++i) {
-      if (static_cast<int>(i) < axis) outer *= data[i];
-      if (static_cast<int>(i) > axis) inner *= data[i];
-    }
-  }
+  Rows(const Dims& data, int axis, int64_t count) : AxisView(data, axis), count(count) {}
 };
 
 template <class Index>
@@ -102,23 +95,18 @@ Prepared prepare(const Gather& p, PrepareContext& c) {
 }
 
 Prepared prepare(const GatherBackward& p, PrepareContext& c) {
-  const DataType type = c.output_type(0).dtype;
-  if (type != DataType::f32 && type != DataType::f64) {
-    throw Error(ErrorKind::unsupported, "GatherBackward of {}: float32 and float64 are implemented", name_of(type));
-  }
   require_row_major(c);
   const Rows rows(c.output_type(0).dims(), p.axis, element_count(c.input_type(1).dims()));
   const int threads = threads_for(c.threads(), rows.outer * std::max(rows.size, rows.count) * rows.inner);
   const bool i32 = is_i32(c);
-  return {[=](const KernelArgs& a) {
-            if (type == DataType::f32) {
-              return i32 ? bind_gather_backward<float, int32_t>(rows, threads, a)
-                         : bind_gather_backward<float, int64_t>(rows, threads, a);
-            }
-            return i32 ? bind_gather_backward<double, int32_t>(rows, threads, a)
-                       : bind_gather_backward<double, int64_t>(rows, threads, a);
-          },
-          0, "add rows", static_cast<double>(rows.outer * rows.count * rows.inner)};
+  return for_float_type(c.output_type(0).dtype, [&](auto tag) -> Prepared {
+    using T = decltype(tag);
+    return {[=](const KernelArgs& a) {
+              return i32 ? bind_gather_backward<T, int32_t>(rows, threads, a)
+                         : bind_gather_backward<T, int64_t>(rows, threads, a);
+            },
+            0, "add rows", static_cast<double>(rows.outer * rows.count * rows.inner)};
+  });
 }
 
 }  // namespace arbalest::cpu

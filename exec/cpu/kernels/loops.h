@@ -24,7 +24,7 @@ struct Loop {
 template <size_t operands>
 using Loops = std::vector<Loop<operands>>;  // slow to fast
 
-inline constexpr size_t kMaxLoops = 64;
+inline constexpr size_t kMaxLoops = 32;
 
 template <size_t operands>
 int64_t iterations(const Loops<operands>& loops) {
@@ -76,7 +76,7 @@ class Odometer {
 
  private:
   const Loops<operands>& loops_;
-  std::array<int64_t, kMaxLoops> index_{};
+  std::array<int64_t, kMaxLoops> index_;  // of as many as there are loops
   std::array<int64_t, operands> offsets_{};
 };
 

@@ -10,19 +10,30 @@ namespace arbalest::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 16;  // 16 x 16 elements of 8 bytes: 2 KiB, each cache line read and written once
+constexpr int64_t kTile = 16;  // a cache line of float on both sides
 
 template <size_t bytes>
 void copy_strided(const std::byte* from, std::byte* to, int64_t from_stride, int64_t to_stride, int64_t n) {
   for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, bytes);
 }
 
+// Through a buffer, so that each cache line of either side is used up at once: with strides that are powers of two the
+// lines of a tile evict each other.
 template <size_t bytes>
 void copy_tile(const std::byte* from, std::byte* to, const Loop<2>& row, const Loop<2>& inner, int64_t rows,
                int64_t columns) {
+  constexpr auto kUnit = static_cast<int64_t>(bytes);
+  std::byte tile[kTile * kTile * kUnit];
+  for (int64_t c = 0; c < columns; ++c) {
+    const std::byte* line = from + c * inner.strides[0];
+    if (rows == kTile) {
+      std::memcpy(tile + c * kTile * kUnit, line, kTile * kUnit);
+    } else {
+      std::memcpy(tile + c * kTile * kUnit, line, static_cast<size_t>(rows * kUnit));
+    }
+  }
   for (int64_t r = 0; r < rows; ++r) {
-    copy_strided<bytes>(from + r * row.strides[0], to + r * row.strides[1], inner.strides[0], inner.strides[1],
-                        columns);
+    copy_strided<bytes>(tile + r * kUnit, to + r * row.strides[1], kTile * kUnit, inner.strides[1], columns);
   }
 }
 
