@@ -9,6 +9,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -24,6 +25,11 @@ enum class ImportMode : uint8_t {
 
 struct ImportOptions {
   ImportMode mode = ImportMode::training;
+  // Outputs to keep: names of model outputs, or of any other value. Empty: all outputs that are tensors of numbers.
+  std::vector<std::string> outputs;
+  // Training: how BatchNormalization gets its statistics; the first glob that matches the node's name counts.
+  BatchNormPolicy batch_norm = BatchNormPolicy::batch;
+  std::vector<std::pair<std::string, BatchNormPolicy>> batch_norm_of;
   // Training: Dropout with a ratio above 0 drops. Off: the identity, as in the file's inference form.
   bool dropout = false;
   // Symbols whose size is known. All others stay symbols, the batch among them.

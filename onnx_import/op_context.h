@@ -1,8 +1,9 @@
 // What the translation of one ONNX operator sees of its node, and the table of translations.
 //
 // A translation is one function: Values f(OpContext&): it reads attributes and inputs and emits primitives. An
-// attribute that it never asked for is an error, raised by the translator after the call; so is a version that it does
-// not list. Errors thrown inside get file, node name and operator in front.
+// attribute or an input that it never asked for is an error, raised by the importer after the call; so is an output
+// that the model reads and the function does not give. Errors thrown inside get file, node name and operator in front.
+// 16-bit floats are float32 here.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,15 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "onnx_import/parameters.h"
 
 namespace arbalest {
+
+// The batch that the file was exported with, for shapes that hold it.
+struct ExportBatch {
+  std::string symbol;           // of the free batch; empty: the batch is fixed, nothing is generalised
+  std::optional<int64_t> size;  // none: the file's batch is free
+};
 
 class OpContext {
  public:
@@ -24,14 +32,20 @@ class OpContext {
   virtual int version() const = 0;  // the operator's version: the newest listed one that the model's opset includes
   virtual int opset() const = 0;
   virtual int input_count() const = 0;
-  virtual int output_count() const = 0;       // names in the file, trailing empty ones included
-  virtual bool has_input(int i) const = 0;    // present and not the empty name
-  virtual bool output_used(int i) const = 0;  // named
-  virtual bool training() const = 0;          // ImportMode::training
-  virtual bool dropout() const = 0;
+  virtual int output_count() const = 0;        // names in the file, trailing empty ones included
+  virtual bool has_input(int i) = 0;           // present and not the empty name
+  virtual bool output_named(int i) const = 0;  // present and not the empty name
+  virtual bool output_used(int i) const = 0;   // named, and read by a node or an output of the model
   virtual Builder& builder() = 0;
 
-  // ---- inputs
+  // ---- the import
+  virtual bool training() const = 0;  // ImportMode::training
+  virtual bool dropout() const = 0;
+  virtual BatchNormPolicy batch_norm() const = 0;
+  virtual const ExportBatch& export_batch() const = 0;
+  virtual int64_t random_stream() const = 0;  // differs from node to node
+
+  // ---- inputs; asking marks them as known
   virtual Value input(int i) = 0;  // model error when missing
   Value optional_input(int i) { return has_input(i) ? input(i) : Value(); }
   // The elements of an integer input, known at import as expressions of the symbols; unsupported error when only the
@@ -41,12 +55,13 @@ class OpContext {
   std::vector<int64_t> constant_integers(int i);
   // A constant input of any type; null when it is not constant.
   virtual TensorPtr constant_tensor(int i) = 0;
-  // Initializer name behind input i (for running statistics); empty when it is something else.
-  virtual std::string initializer_name(int i) const = 0;
-  // A running statistic: the state that input i names, and its value after the step.
-  virtual void update_state(int i, Value next) = 0;
-  // Input i as a running statistic: a state in training mode, else a constant (or state) value.
+  // The elements of a constant input as doubles, none when it is not constant (bounds, scales, exponents).
+  std::optional<std::vector<double>> constant_numbers(int i);
+  std::optional<double> constant_number(int i);  // of one element
+  // Input i as a running statistic: a state, if a tensor of the model stands behind it; else the plain input.
   virtual Value state_input(int i) = 0;
+  // The value of that state after the step; nothing to do where input i is no state.
+  virtual void update_state(int i, Value next) = 0;
 
   // ---- attributes; asking marks them as known
   virtual bool has_attribute(const std::string& name) = 0;
@@ -60,10 +75,11 @@ class OpContext {
   virtual std::vector<int64_t> attribute(const std::string& name, const std::vector<int64_t>& otherwise) = 0;
   virtual std::vector<float> float_list(const std::string& name) = 0;
   virtual TensorPtr tensor_attribute(const std::string& name) = 0;  // null when absent
+  virtual TensorPtr constant_value() = 0;                           // of a Constant node, whichever attribute holds it
   int64_t required_integer(const std::string& name);                // model error: "attribute 'to' is missing"
   std::vector<int64_t> required_integers(const std::string& name);
-  // Axes from the attribute before version `input_since`, from input `input` from then on; none when absent.
-  std::optional<std::vector<int64_t>> axes_attribute_or_input(const std::string& name, int input, int input_since);
+  // From the attribute before version `input_since`, from input `input` from then on; none when absent.
+  std::optional<std::vector<int64_t>> integers_attribute_or_input(const std::string& name, int input, int input_since);
   void ignore_attribute(const std::string& name) { has_attribute(name); }  // known, of no consequence here
 
   // ---- results
@@ -73,6 +89,16 @@ class OpContext {
 
 using Translation = std::function<Values(OpContext&)>;
 
+// The translation of an operator without attributes that is a scalar function of its one input. (consumed_inputs: an
+// attribute of version 1 that old files still have.)
+template <class F>
+Translation elementwise(F f) {
+  return [f](OpContext& op) {
+    op.ignore_attribute("consumed_inputs");
+    return Values{map(f, op.input(0))};
+  };
+}
+
 class Translator {
  public:
   // Versions: those of the ONNX operator that the function handles, ascending. `domain` "" is the default domain.
@@ -81,6 +107,7 @@ class Translator {
   struct Entry {
     std::vector<int> versions;
     Translation translation;
+    std::optional<int> version_for(int opset) const;  // none: the operator is newer than the opset
   };
   // domain, operator -> versions and function; what docs and completeness tests list.
   const std::map<std::pair<std::string, std::string>, Entry>& entries() const { return entries_; }

@@ -12,6 +12,13 @@
 
 namespace arbalest {
 
+// Where BatchNormalization takes its statistics from while training.
+enum class BatchNormPolicy : uint8_t {
+  batch,   // from the batch, whatever the file says; running statistics follow
+  frozen,  // the running statistics, which stay as they are
+  file,    // as the node's training_mode (or is_test, or number of outputs) says
+};
+
 // What the user asked for; globs over initializer names and names of consuming nodes ("*", "?", "[...]").
 struct ParameterSelection {
   std::vector<std::string> train;   // also one-element tensors; empty: the defaults

@@ -1,0 +1,215 @@
+#include "onnx_import/flat_graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/base/error.h"
+
+namespace arbalest {
+namespace {
+
+constexpr size_t kMaxListed = 20;  // faults in one message
+
+using NameSet = std::unordered_set<std::string>;
+
+std::string list_of(const std::vector<std::string>& faults) {
+  std::string text;
+  for (size_t i = 0; i < faults.size() && i < kMaxListed; ++i) text += (i ? "\n  " : "") + faults[i];
+  if (faults.size() > kMaxListed) text += fmt::format("\n  and {} more", faults.size() - kMaxListed);
+  return text;
+}
+
+template <class F>
+void for_each_subgraph(const onnx::NodeProto& node, F&& f) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_g()) f(attribute.g());
+    for (const onnx::GraphProto& g : attribute.graphs()) f(g);
+  }
+}
+
+void add_names_read(const onnx::NodeProto& node, const NameSet& own, std::vector<std::string>& names);
+
+// Names that a subgraph takes from outside. `own` are the names that enclosing subgraphs define.
+void add_captured(const onnx::GraphProto& graph, NameSet own, std::vector<std::string>& names) {
+  for (const auto& input : graph.input()) own.insert(input.name());
+  for (const auto& tensor : graph.initializer()) own.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) own.insert(tensor.values().name());
+  for (const onnx::NodeProto& node : graph.node()) own.insert(node.output().begin(), node.output().end());
+  for (const onnx::NodeProto& node : graph.node()) add_names_read(node, own, names);
+  for (const auto& output : graph.output()) {
+    if (!own.count(output.name())) names.push_back(output.name());
+  }
+}
+
+void add_names_read(const onnx::NodeProto& node, const NameSet& own, std::vector<std::string>& names) {
+  for (const std::string& name : node.input()) {
+    if (!name.empty() && !own.count(name)) names.push_back(name);
+  }
+  for_each_subgraph(node, [&](const onnx::GraphProto& g) { add_captured(g, own, names); });
+}
+
+// Names of initializers, inputs and node outputs that a subgraph defines although an outer graph has them.
+void add_shadowing(const onnx::GraphProto& graph, const NameSet& outer, std::vector<std::string>& names) {
+  const auto check = [&](const std::string& name) {
+    if (outer.count(name)) names.push_back(name);
+  };
+  for (const auto& input : graph.input()) check(input.name());
+  for (const auto& tensor : graph.initializer()) check(tensor.name());
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& name : node.output()) check(name);
+    for_each_subgraph(node, [&](const onnx::GraphProto& g) { add_shadowing(g, outer, names); });
+  }
+}
+
+constexpr int kFromOutside = -1;  // producer of graph inputs and initializers
+using Producers = std::unordered_map<std::string, int>;
+
+Producers find_producers(const FlatGraph& flat, const onnx::GraphProto& graph) {
+  Producers producers;
+  for (const auto& tensor : graph.initializer()) producers[tensor.name()] = kFromOutside;
+  for (const auto& tensor : graph.sparse_initializer()) producers[tensor.values().name()] = kFromOutside;
+  for (const auto& input : graph.input()) producers[input.name()] = kFromOutside;
+  std::vector<std::string> faults;
+  for (size_t i = 0; i < flat.nodes.size(); ++i) {
+    for (const std::string& name : flat.nodes[i].proto->output()) {
+      if (name.empty()) continue;
+      const auto [first, is_new] = producers.emplace(name, static_cast<int>(i));
+      if (is_new) continue;
+      const std::string earlier = first->second == kFromOutside
+                                      ? "an input or initializer of the graph"
+                                      : "written by " + describe(flat.nodes[static_cast<size_t>(first->second)]);
+      faults.push_back(fmt::format("duplicate tensor '{}': written by {}, but it is already {}", name,
+                                   describe(flat.nodes[i]), earlier));
+    }
+  }
+  require(faults.empty(), "{}", list_of(faults));
+  return producers;
+}
+
+using Dependencies = std::vector<std::vector<int>>;  // for each node, the nodes it needs
+
+Dependencies find_dependencies(const FlatGraph& flat, const Producers& producers) {
+  Dependencies dependencies(flat.nodes.size());
+  std::vector<std::string> faults;
+  for (size_t i = 0; i < flat.nodes.size(); ++i) {
+    for (const std::string& name : names_read(*flat.nodes[i].proto)) {
+      const auto producer = producers.find(name);
+      if (producer == producers.end()) {
+        faults.push_back(fmt::format("{} reads '{}', which no input, initializer or node of the model gives",
+                                     describe(flat.nodes[i]), name));
+      } else if (producer->second != kFromOutside) {
+        dependencies[i].push_back(producer->second);
+      }
+    }
+  }
+  require(faults.empty(), "{}", list_of(faults));
+  return dependencies;
+}
+
+void check_shadowing(const FlatGraph& flat, const Producers& producers) {
+  NameSet outer;
+  for (const FlatNode& node : flat.nodes) {
+    for_each_subgraph(*node.proto, [&](const onnx::GraphProto& g) {
+      if (outer.empty()) {
+        for (const auto& [name, producer] : producers) outer.insert(name);
+      }
+      std::vector<std::string> names;
+      add_shadowing(g, outer, names);
+      require(names.empty(), "{}: its subgraph defines '{}', a duplicate of a name outside the subgraph",
+              describe(node), names.empty() ? "" : names.front());
+    });
+  }
+}
+
+std::string text_of_cycle(const FlatGraph& flat, const std::vector<int>& path, int start) {
+  const auto first = std::find(path.begin(), path.end(), start);
+  std::vector<std::string> labels;
+  for (auto i = first; i != path.end(); ++i) labels.push_back(describe(flat.nodes[static_cast<size_t>(*i)]));
+  std::reverse(labels.begin(), labels.end());  // the path goes from readers to what they read
+  if (labels.size() > kMaxListed) labels.resize(kMaxListed);
+  return fmt::format("{}", fmt::join(labels, " -> "));
+}
+
+// Depth first, in the file's order, what a node needs before the node; a stack of our own, for graphs are deep.
+std::vector<int> sorted(const FlatGraph& flat, const Dependencies& dependencies) {
+  enum class State : uint8_t { waiting, open, done };
+  std::vector<State> state(flat.nodes.size(), State::waiting);
+  std::vector<int> order, path;
+  std::vector<size_t> next(flat.nodes.size(), 0);
+  for (size_t start = 0; start < flat.nodes.size(); ++start) {
+    if (state[start] != State::waiting) continue;
+    path.push_back(static_cast<int>(start));
+    state[start] = State::open;
+    while (!path.empty()) {
+      const auto node = static_cast<size_t>(path.back());
+      if (next[node] == dependencies[node].size()) {
+        state[node] = State::done;
+        order.push_back(path.back());
+        path.pop_back();
+        continue;
+      }
+      const int needed = dependencies[node][next[node]++];
+      State& s = state[static_cast<size_t>(needed)];
+      require(s != State::open, "the graph has a cycle: {} -> the first again", text_of_cycle(flat, path, needed));
+      if (s == State::waiting) {
+        s = State::open;
+        path.push_back(needed);
+      }
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::string domain_of(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
+
+std::string node_name(const onnx::NodeProto& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) return output;
+  }
+  return "";
+}
+
+std::string describe(const FlatNode& node) {
+  return fmt::format("node '{}' ({})", node_name(*node.proto), node.proto->op_type());
+}
+
+std::vector<std::string> names_read(const onnx::NodeProto& node) {
+  std::vector<std::string> names;
+  add_names_read(node, {}, names);
+  return names;
+}
+
+void check_and_sort(FlatGraph& flat, const onnx::GraphProto& graph) {
+  const Producers producers = find_producers(flat, graph);
+  check_shadowing(flat, producers);
+  const Dependencies dependencies = find_dependencies(flat, producers);
+  for (const auto& output : graph.output()) {
+    require(producers.count(output.name()), "output '{}' of the graph is given by no node, input or initializer",
+            output.name());
+  }
+  std::vector<FlatNode> nodes;
+  for (const int i : sorted(flat, dependencies)) nodes.push_back(std::move(flat.nodes[static_cast<size_t>(i)]));
+  flat.nodes = std::move(nodes);
+}
+
+void keep_needed(FlatGraph& flat, const std::vector<std::string>& outputs) {
+  NameSet needed(outputs.begin(), outputs.end());
+  std::vector<FlatNode> kept;
+  for (size_t i = flat.nodes.size(); i-- > 0;) {
+    FlatNode& node = flat.nodes[i];
+    const auto& written = node.proto->output();
+    const bool is_needed = std::any_of(written.begin(), written.end(),
+                                       [&](const std::string& name) { return !name.empty() && needed.count(name); });
+    if (!is_needed) continue;
+    for (std::string& name : names_read(*node.proto)) needed.insert(std::move(name));
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  flat.nodes = std::move(kept);
+}
+
+}  // namespace arbalest

@@ -1,0 +1,233 @@
+#include "onnx_import/node_context.h"
+
+#include "graph/base/error.h"
+#include "onnx_import/glob.h"
+#include "onnx_import/tensor_reader.h"
+
+namespace arbalest {
+namespace {
+
+TensorPtr in_compute_type(const TensorPtr& tensor) {
+  const DataType type = compute_type(tensor->dtype);
+  return type == tensor->dtype ? tensor : std::make_shared<HostTensor>(tensor->to(type));
+}
+
+std::string_view name_of_type(onnx::AttributeProto::AttributeType type) {
+  switch (type) {
+    case onnx::AttributeProto::FLOAT:
+      return "a float";
+    case onnx::AttributeProto::INT:
+      return "an integer";
+    case onnx::AttributeProto::STRING:
+      return "a string";
+    case onnx::AttributeProto::TENSOR:
+      return "a tensor";
+    case onnx::AttributeProto::FLOATS:
+      return "a list of floats";
+    case onnx::AttributeProto::INTS:
+      return "a list of integers";
+    default:
+      return "another type";
+  }
+}
+
+// Files of IR 3 and below may leave the type out.
+onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& a) {
+  if (a.type() != onnx::AttributeProto::UNDEFINED) return a.type();
+  if (a.has_f()) return onnx::AttributeProto::FLOAT;
+  if (a.has_i()) return onnx::AttributeProto::INT;
+  if (a.has_s()) return onnx::AttributeProto::STRING;
+  if (a.has_t()) return onnx::AttributeProto::TENSOR;
+  if (a.floats_size() > 0) return onnx::AttributeProto::FLOATS;
+  if (a.ints_size() > 0) return onnx::AttributeProto::INTS;
+  return onnx::AttributeProto::UNDEFINED;
+}
+
+}  // namespace
+
+DataType compute_type(DataType file_type) {
+  return file_type == DataType::f16 || file_type == DataType::bf16 ? DataType::f32 : file_type;
+}
+
+Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports)
+    : builder_(graph), tensors_(tensors), reports_(reports) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].value) continue;
+    tensor_index_[tensors[i].name] = i;
+    if (!reports[i].trains) continue;
+    const TensorPtr initial = in_compute_type(tensors[i].value);
+    values_[tensors[i].name] =
+        builder_.add_input(tensors[i].name, InputRole::parameter, {initial->dtype, Shape(initial->dims)}, initial);
+  }
+}
+
+void Scope::define(const std::string& name, Value value) {
+  if (name.empty() || values_.count(name)) return;  // a Constant node that trains is an input already
+  ValueInfo& info = builder_.graph().at(value.id());
+  if (info.name.empty()) info.name = name;
+  values_[name] = value;
+}
+
+Value Scope::find(const std::string& name) {
+  const auto known = values_.find(name);
+  if (known != values_.end()) return known->second;
+  const auto index = tensor_index_.find(name);
+  if (index == tensor_index_.end() || tensors_[index->second].is_constant_node) return {};
+  const Value value = builder_.constant(in_compute_type(tensors_[index->second].value));
+  define(name, value);
+  return value;
+}
+
+Value Scope::state(const std::string& name) {
+  const auto known = states_.find(name);
+  if (known != states_.end()) return known->second;
+  const TensorPtr initial = tensor(name);
+  if (!initial) return {};
+  const Value value = builder_.add_input(name, InputRole::state, {initial->dtype, Shape(initial->dims)}, initial);
+  states_[name] = value;
+  return value;
+}
+
+void Scope::update_state(const std::string& name, Value next) {
+  std::vector<StateUpdate>& updates = builder_.graph().updates;
+  const auto [place, is_new] = updates_.emplace(name, updates.size());
+  if (is_new) updates.emplace_back();
+  updates[place->second] = {state(name).id(), next.id()};  // of several nodes with one statistic the last counts
+}
+
+TensorPtr Scope::tensor(const std::string& name) const {
+  const auto index = tensor_index_.find(name);
+  return index == tensor_index_.end() ? nullptr : in_compute_type(tensors_[index->second].value);
+}
+
+NodeContext::NodeContext(const FlatNode& node, int version, ImportContext& import)
+    : node_(node), version_(version), import_(import) {}
+
+std::string NodeContext::input_name(int i) const { return i < node_.proto->input_size() ? node_.proto->input(i) : ""; }
+
+bool NodeContext::has_input(int i) {
+  known_inputs_.insert(i);
+  return !input_name(i).empty();
+}
+
+bool NodeContext::output_named(int i) const {
+  return i < node_.proto->output_size() && !node_.proto->output(i).empty();
+}
+
+bool NodeContext::output_used(int i) const {
+  return output_named(i) && import_.names_read.count(node_.proto->output(i)) > 0;
+}
+
+BatchNormPolicy NodeContext::batch_norm() const {
+  for (const auto& [pattern, policy] : import_.options.batch_norm_of) {
+    if (glob_matches(pattern, node_name(*node_.proto))) return policy;
+  }
+  return import_.options.batch_norm;
+}
+
+Value NodeContext::input(int i) {
+  require(has_input(i), "input {} is missing", i);
+  const Value value = import_.scope.find(input_name(i));
+  ensure(static_cast<bool>(value), "input '{}' has no value yet", input_name(i));
+  return value;
+}
+
+std::vector<Dim> NodeContext::contents(int i) {
+  const Value value = input(i);
+  const auto& contents = builder().graph().at(value.id()).contents;
+  if (contents) return *contents;
+  require(!is_float(value.dtype()), "input {} is {}, expected integers", i, name_of(value.dtype()));
+  throw Error(ErrorKind::unsupported,
+              "input {} ('{}', {}) is computed from the data; only what the model and the sizes of its inputs tell can "
+              "be used here",
+              i, input_name(i), to_string(value.type()));
+}
+
+TensorPtr NodeContext::constant_tensor(int i) {
+  const Value value = input(i);
+  const Node* producer = builder().graph().producer(value.id());
+  const auto* constant = producer ? std::get_if<Constant>(&producer->primitive) : nullptr;
+  return constant ? constant->value : nullptr;
+}
+
+Value NodeContext::state_input(int i) {
+  require(has_input(i), "input {} is missing", i);
+  const Value state = import_.scope.state(input_name(i));
+  return state ? state : input(i);
+}
+
+void NodeContext::update_state(int i, Value next) {
+  if (import_.scope.state(input_name(i))) import_.scope.update_state(input_name(i), next);
+}
+
+const onnx::AttributeProto* NodeContext::find(const std::string& name) {
+  known_attributes_.insert(name);
+  for (const onnx::AttributeProto& a : node_.proto->attribute()) {
+    if (a.name() == name) return &a;
+  }
+  return nullptr;
+}
+
+const onnx::AttributeProto* NodeContext::find(const std::string& name, onnx::AttributeProto::AttributeType type) {
+  const onnx::AttributeProto* a = find(name);
+  if (!a) return nullptr;
+  const auto found = type_of(*a);
+  const bool empty_list = found == onnx::AttributeProto::UNDEFINED;
+  require(found == type || empty_list, "attribute '{}' is {}, expected {}", name, name_of_type(found),
+          name_of_type(type));
+  return a;
+}
+
+int64_t NodeContext::attribute(const std::string& name, int64_t otherwise) {
+  const auto* a = find(name, onnx::AttributeProto::INT);
+  return a ? a->i() : otherwise;
+}
+
+float NodeContext::attribute(const std::string& name, float otherwise) {
+  const auto* a = find(name, onnx::AttributeProto::FLOAT);
+  return a ? a->f() : otherwise;
+}
+
+std::string NodeContext::attribute(const std::string& name, const std::string& otherwise) {
+  const auto* a = find(name, onnx::AttributeProto::STRING);
+  return a ? a->s() : otherwise;
+}
+
+std::vector<int64_t> NodeContext::attribute(const std::string& name, const std::vector<int64_t>& otherwise) {
+  const auto* a = find(name, onnx::AttributeProto::INTS);
+  return a ? std::vector<int64_t>(a->ints().begin(), a->ints().end()) : otherwise;
+}
+
+std::vector<float> NodeContext::float_list(const std::string& name) {
+  const auto* a = find(name, onnx::AttributeProto::FLOATS);
+  return a ? std::vector<float>(a->floats().begin(), a->floats().end()) : std::vector<float>{};
+}
+
+TensorPtr NodeContext::tensor_attribute(const std::string& name) {
+  const auto* a = find(name, onnx::AttributeProto::TENSOR);
+  return a ? in_compute_type(std::make_shared<HostTensor>(read_tensor(a->t(), import_.file))) : nullptr;
+}
+
+TensorPtr NodeContext::constant_value() {
+  for (const onnx::AttributeProto& a : node_.proto->attribute()) known_attributes_.insert(a.name());
+  if (const TensorPtr known = import_.scope.tensor(node_.proto->output(0))) return known;
+  return in_compute_type(std::make_shared<HostTensor>(read_constant(*node_.proto, import_.file)));
+}
+
+void NodeContext::notice(const std::string& text) {
+  import_.notices.push_back(fmt::format("{}: {}", describe(node_), text));
+}
+
+void NodeContext::check_all_known() const {
+  for (const onnx::AttributeProto& a : node_.proto->attribute()) {
+    require(known_attributes_.count(a.name()), "unknown attribute '{}' for version {} of the operator (opset {})",
+            a.name(), version_, node_.opset);
+  }
+  for (int i = 0; i < node_.proto->input_size(); ++i) {
+    require(input_name(i).empty() || known_inputs_.count(i),
+            "input {} ('{}') is one more than version {} of the operator takes (opset {})", i, input_name(i), version_,
+            node_.opset);
+  }
+}
+
+}  // namespace arbalest

@@ -1,0 +1,363 @@
+#include "onnx_import/parameters.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "onnx_import/glob.h"
+#include "onnx_import/trainability.h"
+
+namespace arbalest {
+namespace {
+
+// What a place among a node's inputs makes of a float tensor there.
+enum class Effect : uint8_t {
+  trains,
+  fixed,    // never trains, wherever else it is read
+  no_path,  // no gradient comes from here; other readers decide
+};
+
+struct Role {
+  std::string_view op;
+  int input;
+  TensorUse use;
+  Effect effect;
+  std::string_view what;
+};
+
+constexpr Role kRoles[] = {
+    {"Conv", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"Conv", 2, TensorUse::bias, Effect::trains, "bias"},
+    {"ConvTranspose", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"ConvTranspose", 2, TensorUse::bias, Effect::trains, "bias"},
+    {"Gemm", 0, TensorUse::weight, Effect::trains, "weight"},
+    {"Gemm", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"Gemm", 2, TensorUse::bias, Effect::trains, "bias"},
+    {"MatMul", 0, TensorUse::weight, Effect::trains, "weight"},
+    {"MatMul", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"PRelu", 1, TensorUse::weight, Effect::trains, "slope"},
+    {"Gather", 0, TensorUse::embedding, Effect::trains, "embedding"},
+    {"BatchNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"BatchNormalization", 2, TensorUse::norm_bias, Effect::trains, "bias"},
+    {"BatchNormalization", 3, TensorUse::running_statistic, Effect::fixed, "running mean"},
+    {"BatchNormalization", 4, TensorUse::running_statistic, Effect::fixed, "running variance"},
+    {"InstanceNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"InstanceNormalization", 2, TensorUse::norm_bias, Effect::trains, "bias"},
+    {"LayerNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"LayerNormalization", 2, TensorUse::norm_bias, Effect::trains, "bias"},
+    {"GroupNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"GroupNormalization", 2, TensorUse::norm_bias, Effect::trains, "bias"},
+    {"RMSNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"SimplifiedLayerNormalization", 1, TensorUse::norm_scale, Effect::trains, "scale"},
+    {"LSTM", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"LSTM", 2, TensorUse::weight, Effect::trains, "recurrent weight"},
+    {"LSTM", 3, TensorUse::bias, Effect::trains, "bias"},
+    {"LSTM", 5, TensorUse::other, Effect::fixed, "initial state"},
+    {"LSTM", 6, TensorUse::other, Effect::fixed, "initial cell state"},
+    {"LSTM", 7, TensorUse::weight, Effect::trains, "peephole weight"},
+    {"GRU", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"GRU", 2, TensorUse::weight, Effect::trains, "recurrent weight"},
+    {"GRU", 3, TensorUse::bias, Effect::trains, "bias"},
+    {"GRU", 5, TensorUse::other, Effect::fixed, "initial state"},
+    {"RNN", 1, TensorUse::weight, Effect::trains, "weight"},
+    {"RNN", 2, TensorUse::weight, Effect::trains, "recurrent weight"},
+    {"RNN", 3, TensorUse::bias, Effect::trains, "bias"},
+    {"RNN", 5, TensorUse::other, Effect::fixed, "initial state"},
+    {"Clip", 1, TensorUse::bound, Effect::fixed, "lower bound"},
+    {"Clip", 2, TensorUse::bound, Effect::fixed, "upper bound"},
+    {"Pad", 2, TensorUse::bound, Effect::fixed, "padding value"},
+    {"Dropout", 1, TensorUse::bound, Effect::fixed, "ratio"},
+    {"Resize", 1, TensorUse::shape, Effect::fixed, "region"},
+    {"Resize", 2, TensorUse::shape, Effect::fixed, "scales"},
+    {"Upsample", 1, TensorUse::shape, Effect::fixed, "scales"},
+    {"Range", 0, TensorUse::bound, Effect::fixed, "start"},
+    {"Range", 1, TensorUse::bound, Effect::fixed, "limit"},
+    {"Range", 2, TensorUse::bound, Effect::fixed, "step"},
+    {"OneHot", 2, TensorUse::bound, Effect::fixed, "off and on values"},
+    {"QuantizeLinear", 1, TensorUse::quantisation, Effect::fixed, "scale"},
+    {"DequantizeLinear", 1, TensorUse::quantisation, Effect::fixed, "scale"},
+    {"SoftmaxCrossEntropyLoss", 2, TensorUse::other, Effect::fixed, "class weights"},
+    {"NegativeLogLikelihoodLoss", 2, TensorUse::other, Effect::fixed, "class weights"},
+    {"Shape", 0, TensorUse::shape, Effect::no_path, "shape"},
+    {"Size", 0, TensorUse::shape, Effect::no_path, "size"},
+    {"CastLike", 1, TensorUse::other, Effect::no_path, "element type"},
+    {"EyeLike", 0, TensorUse::shape, Effect::no_path, "shape"},
+    {"ArgMax", 0, TensorUse::other, Effect::no_path, "input"},
+    {"ArgMin", 0, TensorUse::other, Effect::no_path, "input"},
+    {"NonZero", 0, TensorUse::other, Effect::no_path, "input"},
+};
+
+// Nodes that move or convert the tensor at input 0 (Concat: at any), so that who reads their output reads the tensor.
+constexpr std::string_view kPassing[] = {"Identity",  "Transpose", "Reshape",  "Flatten",        "Squeeze",
+                                         "Unsqueeze", "Cast",      "CastLike", "Expand",         "Tile",
+                                         "Split",     "Slice",     "Pad",      "QuantizeLinear", "DequantizeLinear"};
+
+// Elementwise operators whose one-element operand of rank 1 may be a learned scale or offset.
+constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
+
+template <size_t n>
+bool contains(const std::string_view (&list)[n], std::string_view x) {
+  return std::find(std::begin(list), std::end(list), x) != std::end(list);
+}
+
+bool passes(const onnx::NodeProto& node, int input) {
+  if (node.op_type() == "Concat") return true;
+  return input == 0 && contains(kPassing, node.op_type());
+}
+
+struct Reader {
+  const FlatNode* node;
+  int input;
+  Role role;
+};
+using Readers = std::vector<Reader>;
+
+Role role_of(const onnx::NodeProto& node, int input) {
+  for (const Role& role : kRoles) {
+    if (role.input == input && role.op == node.op_type()) return role;
+  }
+  const bool is_sum = node.op_type() == "Add" || node.op_type() == "Sum";
+  return {node.op_type(), input, is_sum ? TensorUse::bias : TensorUse::other, Effect::trains,
+          is_sum ? "bias" : "weight"};
+}
+
+// For each tensor the nodes that read it, in order.
+std::vector<Readers> find_readers(const std::vector<ModelTensor>& tensors, const FlatGraph& graph) {
+  std::unordered_map<std::string_view, std::vector<size_t>> carried;
+  for (size_t i = 0; i < tensors.size(); ++i) carried[tensors[i].name] = {i};
+  std::vector<Readers> readers(tensors.size());
+  const auto read = [&](const FlatNode& node, int input, const std::vector<size_t>& list) {
+    for (const size_t t : list) readers[t].push_back({&node, input, role_of(*node.proto, input)});
+  };
+  for (const FlatNode& node : graph.nodes) {
+    const auto& inputs = node.proto->input();
+    std::vector<size_t> passed;
+    for (int k = 0; k < inputs.size(); ++k) {
+      const auto found = carried.find(inputs[k]);
+      if (found == carried.end()) continue;
+      if (passes(*node.proto, k)) {
+        passed.insert(passed.end(), found->second.begin(), found->second.end());
+      } else {
+        read(node, k, found->second);
+      }
+    }
+    for (const std::string& name : names_read(*node.proto)) {  // captured by a subgraph
+      if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+      const auto found = carried.find(name);
+      if (found != carried.end()) read(node, -1, found->second);
+    }
+    std::sort(passed.begin(), passed.end());
+    passed.erase(std::unique(passed.begin(), passed.end()), passed.end());
+    if (passed.empty()) continue;
+    for (const std::string& output : node.proto->output()) {
+      if (!output.empty()) carried[output] = passed;
+    }
+  }
+  return readers;
+}
+
+// No weight is infinite or near the end of the floats; masks that are added to scores are.
+bool looks_like_mask(const HostTensor& t) {
+  constexpr double kHuge = 1e30;
+  const HostTensor wide = t.dtype == DataType::f32 ? HostTensor() : t.to(DataType::f64);
+  const auto is_huge = [](double x) { return !std::isfinite(x) || std::abs(x) > kHuge; };
+  if (t.dtype != DataType::f32) {
+    return std::any_of(wide.as<double>().begin(), wide.as<double>().end(), is_huge);
+  }
+  return std::any_of(t.as<float>().begin(), t.as<float>().end(), is_huge);
+}
+
+// "val_12", "min_val_cast", "_inlfunc_Constant_3": names that exporters give to constants that they lifted.
+bool is_generated_name(std::string_view name) {
+  if (name.find("Constant") != std::string_view::npos || name.ends_with("_cast")) return true;
+  return name.starts_with("val_") &&
+         std::all_of(name.begin() + 4, name.end(), [](unsigned char c) { return std::isdigit(c) || c == '_'; });
+}
+
+// Whether a tensor of one element is a weight: in a place of a layer, or a scale or offset with a name of its own.
+bool is_single_weight(const ModelTensor& t, const Readers& readers) {
+  const auto in_layer = [](const Reader& r) {
+    return std::any_of(std::begin(kRoles), std::end(kRoles), [&](const Role& role) {
+      return role.effect == Effect::trains && role.op == r.node->proto->op_type() && role.input == r.input;
+    });
+  };
+  if (std::any_of(readers.begin(), readers.end(), in_layer)) return true;
+  return t.type.rank() > 0 && readers.size() == 1 && contains(kArithmetic, readers[0].node->proto->op_type()) &&
+         !is_generated_name(t.name);
+}
+
+std::string place(const Reader& r) { return fmt::format("{} of {}", r.role.what, r.node->label); }
+
+std::string places(const Readers& readers) {
+  constexpr size_t kShown = 3;
+  std::string text = place(readers.front());
+  for (size_t i = 1; i < readers.size() && i < kShown; ++i) text += ", " + place(readers[i]);
+  if (readers.size() > kShown) text += fmt::format(" and {} more", readers.size() - kShown);
+  return text;
+}
+
+std::string_view reason_fixed(TensorUse use) {
+  switch (use) {
+    case TensorUse::running_statistic:
+      return "follows the batches";
+    case TensorUse::quantisation:
+      return "a constant of quantisation";
+    default:
+      return "a constant";
+  }
+}
+
+// What holds without the user's selection.
+ParameterReport report_of(const ModelTensor& t, const Readers& readers) {
+  ParameterReport r{t.name, t.type, TensorUse::other, false, ""};
+  if (readers.empty()) {
+    r.use = TensorUse::unused;
+    r.why = t.value ? "no node reads it" : "unused: no output depends on it";
+    return r;
+  }
+  if (!is_float(t.type.dtype)) {
+    r.use = TensorUse::shape;
+    r.why = fmt::format("{}, not a float: {}", name_of(t.type.dtype), places(readers));
+    return r;
+  }
+  const auto with = [&](Effect effect) {
+    return std::find_if(readers.begin(), readers.end(), [&](const Reader& x) { return x.role.effect == effect; });
+  };
+  if (const auto fixed = with(Effect::fixed); fixed != readers.end()) {
+    r.use = fixed->role.use;
+    r.why = fmt::format("{}: {}", place(*fixed), reason_fixed(r.use));
+    return r;
+  }
+  const auto weight = with(Effect::trains);
+  if (weight == readers.end()) {
+    r.use = readers.front().role.use;
+    r.why = fmt::format("{}: no gradient comes from there", places(readers));
+    return r;
+  }
+  r.use = weight->role.use;
+  if (t.type.shape.element_count() == Dim(0)) {
+    r.why = "has no elements";
+  } else if (t.type.shape.element_count() == Dim(1) && !is_single_weight(t, readers)) {
+    r.use = TensorUse::scalar_constant;
+    r.why = fmt::format("one element, taken for a constant ({}); select it by name to train it", places(readers));
+  } else if (looks_like_mask(*t.value)) {
+    r.use = TensorUse::other;
+    r.why = fmt::format("holds infinite or huge values, taken for a mask ({})", places(readers));
+  } else {
+    r.trains = true;
+    r.why = places(readers);
+  }
+  return r;
+}
+
+// Which tensors each pattern means: by their own name or by the name of a node that reads them.
+class Selector {
+ public:
+  Selector(const std::vector<ModelTensor>& tensors, const std::vector<Readers>& readers)
+      : tensors_(tensors), readers_(readers) {}
+
+  std::vector<bool> matches(const std::vector<std::string>& patterns) const {
+    std::vector<bool> all(tensors_.size(), false);
+    for (const std::string& pattern : patterns) {
+      bool any = false;
+      for (size_t i = 0; i < tensors_.size(); ++i) {
+        if (!matches(pattern, i)) continue;
+        all[i] = any = true;
+      }
+      if (!any) {
+        throw Error(ErrorKind::usage, "pattern '{}' matches no tensor and no node that reads one; inspect lists them",
+                    pattern);
+      }
+    }
+    return all;
+  }
+
+ private:
+  bool matches(const std::string& pattern, size_t i) const {
+    if (glob_matches(pattern, tensors_[i].name)) return true;
+    return std::any_of(readers_[i].begin(), readers_[i].end(),
+                       [&](const Reader& r) { return glob_matches(pattern, node_name(*r.node->proto)); });
+  }
+
+  const std::vector<ModelTensor>& tensors_;
+  const std::vector<Readers>& readers_;
+};
+
+bool can_be_selected(const ParameterReport& r, const ModelTensor& t) {
+  const bool is_scalar_or_mask = r.use == TensorUse::scalar_constant || r.use == TensorUse::other;
+  return t.value && is_float(t.type.dtype) && (r.trains || is_scalar_or_mask || t.is_constant_node);
+}
+
+void apply_selection(std::vector<ParameterReport>& reports, const std::vector<ModelTensor>& tensors,
+                     const std::vector<Readers>& readers, const ParameterSelection& selection) {
+  const Selector selector(tensors, readers);
+  if (!selection.train.empty()) {
+    const std::vector<bool> chosen = selector.matches(selection.train);
+    for (size_t i = 0; i < reports.size(); ++i) {
+      ParameterReport& r = reports[i];
+      if (chosen[i] && !r.trains && can_be_selected(r, tensors[i])) r.why = "selected: " + places(readers[i]);
+      if (!chosen[i] && r.trains) r.why = "not selected: " + r.why;
+      r.trains = chosen[i] && can_be_selected(r, tensors[i]);
+    }
+  }
+  const std::vector<bool> frozen = selector.matches(selection.freeze);
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (!frozen[i] || !reports[i].trains) continue;
+    reports[i].trains = false;
+    reports[i].why = "frozen by request: " + reports[i].why;
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(TensorUse use) {
+  switch (use) {
+    case TensorUse::weight:
+      return "weight";
+    case TensorUse::bias:
+      return "bias";
+    case TensorUse::norm_scale:
+      return "norm scale";
+    case TensorUse::norm_bias:
+      return "norm bias";
+    case TensorUse::embedding:
+      return "embedding";
+    case TensorUse::running_statistic:
+      return "running statistic";
+    case TensorUse::scalar_constant:
+      return "scalar constant";
+    case TensorUse::shape:
+      return "shape";
+    case TensorUse::quantisation:
+      return "quantisation";
+    case TensorUse::bound:
+      return "bound";
+    case TensorUse::unused:
+      return "unused";
+    case TensorUse::other:
+      return "other";
+  }
+  return "";
+}
+
+std::vector<ParameterReport> decide_trainability(const std::vector<ModelTensor>& tensors, const FlatGraph& graph,
+                                                 const ParameterSelection& selection) {
+  const std::vector<Readers> readers = find_readers(tensors, graph);
+  std::vector<ParameterReport> reports;
+  for (size_t i = 0; i < tensors.size(); ++i) reports.push_back(report_of(tensors[i], readers[i]));
+
+  const auto trains = [&](size_t i) { return reports[i].trains && !tensors[i].is_constant_node; };
+  bool initializer_trains = false;
+  for (size_t i = 0; i < tensors.size(); ++i) initializer_trains = initializer_trains || trains(i);
+  for (size_t i = 0; i < tensors.size() && initializer_trains; ++i) {
+    if (!tensors[i].is_constant_node || !reports[i].trains) continue;
+    reports[i].trains = false;
+    reports[i].why = "a Constant in a model whose weights are initializers: " + reports[i].why;
+  }
+  apply_selection(reports, tensors, readers, selection);
+  return reports;
+}
+
+}  // namespace arbalest
