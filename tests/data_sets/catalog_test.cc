@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 // n images of 2 x 3, and labels 0, 1, 2, 0, ...
@@ -52,7 +51,8 @@ DataSplits open_npz(const std::vector<ZipMember>& members, const DataOptions& op
 TEST(Catalog, FolderOfIdxFiles) {
   TemporaryFolder folder;
   write_mnist(folder);
-  for (const std::string& name : {folder.path(), "mnist:" + folder.path(), "fashion-mnist:" + folder.path()}) {
+  for (const std::string& name :
+       {folder.path().string(), "mnist:" + folder.path().string(), "fashion-mnist:" + folder.path().string()}) {
     const DataSplits data = open_data(name);
     EXPECT_EQ(data.train.size(), 6u);
     EXPECT_EQ(data.test.size(), 3u);
@@ -60,14 +60,14 @@ TEST(Catalog, FolderOfIdxFiles) {
     EXPECT_EQ(data.train.classes, 3);
     EXPECT_FALSE(data.held_out);
   }
-  EXPECT_EQ(describe(open_data("mnist:" + folder.path())), "mnist: 6 + 3 examples of 1 x 2 x 3 in 3 classes");
+  EXPECT_EQ(describe(open_data("mnist:" + folder.path().string())), "mnist: 6 + 3 examples of 1 x 2 x 3 in 3 classes");
 }
 
 TEST(Catalog, FolderWithoutATestSplitHoldsOut) {
   TemporaryFolder folder;
   write_file(folder / "train-images-idx3-ubyte", images(20));
   write_file(folder / "train-labels-idx1-ubyte", labels(20));
-  const DataSplits data = open_data(folder.path());
+  const DataSplits data = open_data(folder.path().string());
   EXPECT_EQ(data.train.size(), 18u);
   EXPECT_EQ(data.test.size(), 2u);
   EXPECT_TRUE(data.held_out);
@@ -75,16 +75,17 @@ TEST(Catalog, FolderWithoutATestSplitHoldsOut) {
 
 TEST(Catalog, FaultyFolders) {
   TemporaryFolder folder;
-  EXPECT_THAT(error_of([&] { open_data(folder.path()); }),
+  EXPECT_THAT(error_of([&] { open_data(folder.path().string()); }),
               HasSubstr("no data set in this folder; expected are train-images-idx3-ubyte"));
   write_file(folder / "train-images-idx3-ubyte", images(4));
-  EXPECT_THAT(error_of([&] { open_data(folder.path()); }), HasSubstr("train-labels-idx1-ubyte is not"));
+  EXPECT_THAT(error_of([&] { open_data(folder.path().string()); }), HasSubstr("train-labels-idx1-ubyte is not"));
   write_file(folder / "train-labels-idx1-ubyte", labels(5));
-  EXPECT_EQ(error_of([&] { open_data("mnist:" + folder.path()); }), "mnist: 'images' has 4 examples, 'labels' has 5");
+  EXPECT_EQ(error_of([&] { open_data("mnist:" + folder.path().string()); }),
+            "mnist: 'images' has 4 examples, 'labels' has 5");
   write_file(folder / "train-labels-idx1-ubyte", labels(4));
   write_file(folder / "t10k-images-idx3-ubyte", idx_bytes(0x08, {1, 5, 5}, std::string(25, 'a')));
   write_file(folder / "t10k-labels-idx1-ubyte", labels(1));
-  EXPECT_THAT(error_of([&] { open_data(folder.path()); }),
+  EXPECT_THAT(error_of([&] { open_data(folder.path().string()); }),
               HasSubstr("'images' has samples of uint8 1 x 2 x 3 for training and of uint8 1 x 5 x 5 for testing"));
 }
 

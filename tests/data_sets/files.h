@@ -1,4 +1,4 @@
-// Small data files for the tests, written byte by byte from the formats' descriptions, in a folder that goes away.
+// Small data files for the tests, written byte by byte from the formats' descriptions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,27 +6,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "graph/base/error.h"
+#include "tests/temporary_folder.h"
 
 namespace arbalest {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The bytes of values in an order of bytes, as files hold them.
 template <class T>
@@ -41,8 +27,6 @@ std::string encode(const std::vector<T>& values, std::endian order) {
   return bytes;
 }
 
-void write_file(const std::string& path, const std::string& bytes);
-std::string read_file(const std::string& path);
 std::string gzip(const std::string& bytes);
 
 std::string idx_bytes(uint8_t code, const std::vector<uint32_t>& dims, const std::string& elements);
