@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/element_range.h"
 #include "graph/base/id.h"
 
 namespace arbalest {
@@ -33,6 +34,12 @@ struct MemoryRange {
 
 inline bool overlap(const MemoryRange& a, const MemoryRange& b) {
   return a.memory == b.memory && a.begin < b.end && b.begin < a.end && a.begin < a.end && b.begin < b.end;
+}
+
+// The range that holds these elements of an array of T.
+template <class T>
+MemoryRange range_of(MemoryId memory, ElementRange elements) {
+  return {memory, static_cast<size_t>(elements.begin) * sizeof(T), static_cast<size_t>(elements.end) * sizeof(T)};
 }
 
 enum class HazardKind : uint8_t { read_after_write, write_after_read, write_after_write };

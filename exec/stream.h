@@ -20,9 +20,13 @@ struct Work {
   std::function<void(int64_t iteration)> run;
 };
 
+class Device;
+
 class Stream {
  public:
   virtual ~Stream() = default;
+  virtual const std::string& name() const = 0;
+  virtual Device& device() = 0;
   // A device with its own queue calls work.run at once, to launch kernels; the CPU calls it on the stream's thread.
   virtual void run(const Work& work, int64_t iteration) = 0;
   virtual void record(Event& event, uint64_t value) = 0;

@@ -1,6 +1,5 @@
 #include "exec/cpu/cpu_device.h"
 
-#include <fmt/ranges.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -39,6 +38,12 @@ int pin(pthread_t thread, const std::vector<int>& cores) {
   return pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
+std::string list_of(const std::vector<int>& cores) {
+  std::string text;
+  for (const int core : cores) text += (text.empty() ? "" : ", ") + std::to_string(core);
+  return text;
+}
+
 // The failure of a task as an Error that names the task.
 [[noreturn]] void rethrow(const std::exception_ptr& failure, const std::string& task) {
   try {
@@ -56,7 +61,8 @@ int pin(pthread_t thread, const std::vector<int>& cores) {
 
 }  // namespace
 
-CpuStream::CpuStream(const StreamOptions& options) : name_(options.name), ring_(kRingSize) {
+CpuStream::CpuStream(Device& device, const StreamOptions& options)
+    : device_(device), name_(options.name), ring_(kRingSize) {
   thread_ = std::thread([this, threads = options.threads] { loop(threads); });
   pthread_setname_np(thread_.native_handle(), name_.substr(0, 15).c_str());
   const int error = pin(thread_.native_handle(), options.cores);
@@ -64,7 +70,7 @@ CpuStream::CpuStream(const StreamOptions& options) : name_(options.name), ring_(
     enqueue({});
     thread_.join();
     throw Error(ErrorKind::device, "{}: cannot run on cores {}: {}; this process may use cores {}", name_,
-                fmt::join(options.cores, ", "), std::strerror(error), fmt::join(available_cores(), ", "));
+                list_of(options.cores), std::strerror(error), list_of(available_cores()));
   }
 }
 
@@ -133,24 +139,30 @@ void CpuStream::execute(const Command& command) {
 }
 
 std::unique_ptr<Stream> CpuDevice::make_stream(const StreamOptions& options) {
-  return std::make_unique<CpuStream>(options);
+  return std::make_unique<CpuStream>(*this, options);
 }
 
 std::unique_ptr<Event> CpuDevice::make_event() { return std::make_unique<CpuEvent>(); }
 
-// Fresh pages of the system are zero and lie near the core that first touches them.
+// Fresh pages of the system are zero and lie near the core that first touches them. Large memory begins at a huge page:
+// a pass over several arrays otherwise misses the TLB all the time.
 DeviceMemory CpuDevice::allocate(size_t bytes) {
   const size_t physical = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t mapped = std::max(bytes, kMemoryAlignment);
-  void* memory = mapped > physical ? MAP_FAILED
-                                   : mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool huge = bytes >= kHugePage;
+  const size_t mapped = bytes + (huge ? kHugePage : kMemoryAlignment);
+  void* memory =
+      bytes > physical ? MAP_FAILED : mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     throw Error(ErrorKind::device,
                 "cpu: cannot allocate {} MiB, the machine has {} MiB; use a smaller batch or fewer learners",
-                mapped >> 20, physical >> 20);
+                bytes >> 20, physical >> 20);
   }
-  if (mapped >= kHugePage) madvise(memory, mapped, MADV_HUGEPAGE);  // fewer TLB misses, where the system grants it
-  return {static_cast<std::byte*>(memory), [mapped](std::byte* p) { munmap(p, mapped); }};
+  auto* first = static_cast<std::byte*>(memory);
+  if (huge) {
+    first += (kHugePage - reinterpret_cast<uintptr_t>(memory) % kHugePage) % kHugePage;
+    madvise(first, bytes, MADV_HUGEPAGE);  // best effort
+  }
+  return {first, [memory, mapped](std::byte*) { munmap(memory, mapped); }};
 }
 
 std::vector<int> available_cores() {

@@ -26,8 +26,10 @@ class CpuEvent : public Event {
 
 class CpuStream : public Stream {
  public:
-  explicit CpuStream(const StreamOptions& options);  // device error when it cannot run on these cores
-  ~CpuStream() override;                             // runs what is left first
+  CpuStream(Device& device, const StreamOptions& options);  // device error when it cannot run on these cores
+  ~CpuStream() override;                                    // runs what is left first
+  const std::string& name() const override { return name_; }
+  Device& device() override { return device_; }
   void run(const Work& work, int64_t iteration) override;
   void record(Event& event, uint64_t value) override;
   void wait(Event& event, uint64_t value) override;
@@ -46,6 +48,7 @@ class CpuStream : public Stream {
   void loop(int threads);
   void execute(const Command& command);
 
+  Device& device_;
   std::string name_;
   std::vector<Command> ring_;
   uint32_t enqueued_ = 0;  // by the host

@@ -40,7 +40,7 @@ void run_block(void* data) {
   Loop& loop = *static_cast<Loop*>(data);
   loop.begun.load(std::memory_order_acquire);
   const int part = omp_get_thread_num();
-  const Block block = block_of(loop.n, part, omp_get_num_threads());
+  const ElementRange block = part_of({0, loop.n}, part, omp_get_num_threads());
   try {
     if (block.begin < block.end) loop.body(loop.context, block.begin, block.end);
   } catch (...) {

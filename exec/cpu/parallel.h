@@ -11,6 +11,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "exec/element_range.h"
+
 namespace arbalest {
 
 using ParallelBody = void (*)(void* context, int64_t begin, int64_t end);
@@ -28,16 +30,14 @@ void parallel_for(int threads, int64_t n, Fn&& fn) {
                   [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); });
 }
 
-// Block `part` of `parts` of [0, n): the blocks' sizes are multiples of `multiple` (but for the last) and differ by at
-// most one multiple.
-struct Block {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-inline Block block_of(int64_t n, int64_t part, int64_t parts, int64_t multiple = 1) {
-  const int64_t units = (n + multiple - 1) / multiple;
-  const auto edge = [&](int64_t p) { return std::min(n, (units / parts * p + std::min(p, units % parts)) * multiple); };
-  return {edge(part), edge(part + 1)};
+// The same over flat arrays: the edges between threads are multiples of `multiple` elements, by default such that
+// no two threads write a cache line of floats.
+template <class Fn>
+void parallel_for(int threads, ElementRange elements, Fn&& fn, int64_t multiple = kCacheLineFloats) {
+  const int64_t units = (elements.size() + multiple - 1) / multiple;
+  parallel_for(threads, units, [&](int64_t first, int64_t last) {
+    fn(elements.begin + first * multiple, std::min(elements.end, elements.begin + last * multiple));
+  });
 }
 
 }  // namespace arbalest

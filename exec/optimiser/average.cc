@@ -10,14 +10,14 @@ namespace arbalest::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Pointers = std::span<const float* const>;
 
-// Calls body(tag, i) for every vector of [0, n), then for every element that is left.
+// Calls body(tag, i) for every vector of [begin, end), then for every element that is left.
 template <class Body>
-void for_each_vector(int64_t n, const Body& body) {
+void for_each_vector(int64_t begin, int64_t end, const Body& body) {
   const hn::ScalableTag<float> wide;
   const hn::CappedTag<float, 1> narrow;
-  int64_t i = 0;
-  for (const auto lanes = static_cast<int64_t>(hn::Lanes(wide)); i + lanes <= n; i += lanes) body(wide, i);
-  for (; i < n; ++i) body(narrow, i);
+  int64_t i = begin;
+  for (const auto lanes = static_cast<int64_t>(hn::Lanes(wide)); i + lanes <= end; i += lanes) body(wide, i);
+  for (; i < end; ++i) body(narrow, i);
 }
 
 template <class D>
@@ -40,24 +40,21 @@ hn::Vec<D> next_average(D d, hn::Vec<D> difference, hn::Vec<D> z, hn::Vec<D> pre
   return hn::MulAdd(hn::Set(d, alpha), difference, hn::MulAdd(hn::Set(d, mu), hn::Sub(z, previous), z));
 }
 
-void mean_of(Pointers x, float* out, int64_t n) {
-  const float share = 1.0f / static_cast<float>(x.size());
-  for_each_vector(
-      n, [=](auto d, int64_t i) HWY_ATTR { hn::StoreU(hn::Mul(sum_at(d, x, i), hn::Set(d, share)), d, out + i); });
+void sum_of(Pointers x, float scale, float* out, int64_t begin, int64_t end) {
+  for_each_vector(begin, end, [=](auto d, int64_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(sum_at(d, x, i), hn::Set(d, scale)), d, out + (i - begin));
+  });
 }
 
-void sum_of(Pointers x, float* out, int64_t n) {
-  for_each_vector(n, [=](auto d, int64_t i) HWY_ATTR { hn::StoreU(sum_at(d, x, i), d, out + i); });
-}
-
-void sum_differences(Pointers x, const float* z, float* out, int64_t n) {
-  for_each_vector(
-      n, [=](auto d, int64_t i) HWY_ATTR { hn::StoreU(difference_at(d, x, hn::LoadU(d, z + i), i), d, out + i); });
+void sum_differences(Pointers x, const float* z, float* out, int64_t begin, int64_t end) {
+  for_each_vector(begin, end, [=](auto d, int64_t i) HWY_ATTR {
+    hn::StoreU(difference_at(d, x, hn::LoadU(d, z + i), i), d, out + i);
+  });
 }
 
 void average_models(Pointers x, const float* z, const float* z_previous, float* z_next, float alpha, float mu,
-                    int64_t n) {
-  for_each_vector(n, [=](auto d, int64_t i) HWY_ATTR {
+                    int64_t begin, int64_t end) {
+  for_each_vector(begin, end, [=](auto d, int64_t i) HWY_ATTR {
     const auto now = hn::LoadU(d, z + i);
     const auto previous = hn::LoadU(d, z_previous + i);
     hn::StoreU(next_average(d, difference_at(d, x, now, i), now, previous, alpha, mu), d, z_next + i);
@@ -65,8 +62,8 @@ void average_models(Pointers x, const float* z, const float* z_previous, float* 
 }
 
 void apply_differences(const float* difference, const float* z, const float* z_previous, float* z_next, float alpha,
-                       float mu, int64_t n) {
-  for_each_vector(n, [=](auto d, int64_t i) HWY_ATTR {
+                       float mu, int64_t begin, int64_t end) {
+  for_each_vector(begin, end, [=](auto d, int64_t i) HWY_ATTR {
     const auto now = hn::LoadU(d, z + i);
     const auto previous = hn::LoadU(d, z_previous + i);
     hn::StoreU(next_average(d, hn::LoadU(d, difference + i), now, previous, alpha, mu), d, z_next + i);
@@ -79,29 +76,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace arbalest {
 namespace {
-HWY_EXPORT(mean_of);
 HWY_EXPORT(sum_of);
 HWY_EXPORT(sum_differences);
 HWY_EXPORT(average_models);
 HWY_EXPORT(apply_differences);
 }  // namespace
 
-void mean_of(std::span<const float* const> x, float* out, int64_t n) { HWY_DYNAMIC_DISPATCH(mean_of)(x, out, n); }
+void sum_of(std::span<const float* const> x, float scale, float* out, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(sum_of)(x, scale, out, begin, end);
+}
 
-void sum_of(std::span<const float* const> x, float* out, int64_t n) { HWY_DYNAMIC_DISPATCH(sum_of)(x, out, n); }
-
-void sum_differences(std::span<const float* const> x, const float* z, float* out, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(sum_differences)(x, z, out, n);
+void sum_differences(std::span<const float* const> x, const float* z, float* out, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(sum_differences)(x, z, out, begin, end);
 }
 
 void average_models(std::span<const float* const> x, const float* z, const float* z_previous, float* z_next,
-                    float alpha, float mu, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(average_models)(x, z, z_previous, z_next, alpha, mu, n);
+                    float alpha, float mu, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(average_models)(x, z, z_previous, z_next, alpha, mu, begin, end);
 }
 
 void apply_differences(const float* difference, const float* z, const float* z_previous, float* z_next, float alpha,
-                       float mu, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(apply_differences)(difference, z, z_previous, z_next, alpha, mu, n);
+                       float mu, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(apply_differences)(difference, z, z_previous, z_next, alpha, mu, begin, end);
 }
 
 }  // namespace arbalest

@@ -5,14 +5,10 @@
 
 #include <vector>
 
+#include "exec/element_range.h"
 #include "exec/optimiser/optimiser.h"
 
 namespace arbalest {
-
-struct ElementRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
 
 struct SgdOptions {
   double momentum = 0;  // 0 <= momentum < 1

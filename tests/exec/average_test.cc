@@ -29,11 +29,11 @@ TEST(Average, EqualsDoublePrecision) {
       x.push_back(model.data());
     }
     std::vector<float> mean(kElements), sum(kElements), difference(kElements), next(kElements), applied = z_previous;
-    mean_of(x, mean.data(), kElements);
-    sum_of(x, sum.data(), kElements);
-    sum_differences(x, z.data(), difference.data(), kElements);
-    average_models(x, z.data(), z_previous.data(), next.data(), 0.3f, 0.9f, kElements);
-    apply_differences(difference.data(), z.data(), applied.data(), applied.data(), 0.3f, 0.9f, kElements);
+    sum_of(x, 1.0f / static_cast<float>(count), mean.data(), 0, kElements);
+    sum_of(x, 1, sum.data(), 0, kElements);
+    sum_differences(x, z.data(), difference.data(), 0, kElements);
+    average_models(x, z.data(), z_previous.data(), next.data(), 0.3f, 0.9f, 0, kElements);
+    apply_differences(difference.data(), z.data(), applied.data(), applied.data(), 0.3f, 0.9f, 0, kElements);
     EXPECT_EQ(next, applied);
     for (size_t i = 0; i < kElements; ++i) {
       double s = 0;
@@ -52,9 +52,9 @@ TEST(Average, PartsGiveTheSameBits) {
   const std::vector<float> a = random_array(random);
   const std::vector<float> b = random_array(random);
   std::vector<float> whole(kElements), parts(kElements);
-  mean_of(std::vector{a.data(), b.data()}, whole.data(), kElements);
+  sum_of(std::vector{a.data(), b.data()}, 0.5f, whole.data(), 0, kElements);
   for (const auto& [begin, end] : {std::pair{0, 5}, {5, 500}, {500, 1003}}) {
-    mean_of(std::vector{a.data() + begin, b.data() + begin}, parts.data() + begin, end - begin);
+    sum_of(std::vector{a.data(), b.data()}, 0.5f, parts.data() + begin, begin, end);
   }
   EXPECT_EQ(whole, parts);
 }

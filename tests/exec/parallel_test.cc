@@ -20,6 +20,15 @@ TEST(Parallel, VisitsEveryIndexOnce) {
   }
 }
 
+TEST(Parallel, ThreadsShareNoCacheLine) {
+  std::vector<int> visits(100, 0);
+  parallel_for(3, ElementRange{7, 95}, [&](int64_t begin, int64_t end) {
+    EXPECT_EQ((begin - 7) % 16, 0);
+    for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+  });
+  for (size_t i = 0; i < 100; ++i) EXPECT_EQ(visits[i], 7 <= i && i < 95 ? 1 : 0) << i;
+}
+
 TEST(Parallel, NestedRunsSerially) {
   std::vector<int> visits(40, 0);
   parallel_for(2, 4, [&](int64_t begin, int64_t end) {
@@ -49,7 +58,7 @@ TEST(Parallel, BlocksCoverTheRangeInMultiples) {
     for (const int64_t parts : {1, 2, 3, 8}) {
       int64_t covered = 0;
       for (int64_t p = 0; p < parts; ++p) {
-        const Block block = block_of(n, p, parts, 16);
+        const ElementRange block = part_of({0, n}, p, parts, 16);
         EXPECT_EQ(block.begin, covered);
         EXPECT_TRUE(block.begin % 16 == 0 || block.begin == n);
         covered = block.end;

@@ -1,0 +1,61 @@
+// What the synchronisers have in common: the learners' arrays as memories of the task graph, their tasks, their
+// updates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exec/element_range.h"
+#include "exec/memory_plan.h"
+#include "graph/host_tensor.h"
+#include "sync/learners.h"
+#include "sync/task_graph.h"
+
+namespace arbalest {
+
+// The learners in their order across devices; pointers into `learners`.
+std::vector<const Learner*> all_learners(const Learners& learners);
+
+// "update", or "update 1" where there are several.
+std::string numbered(const std::string& name, size_t index, size_t count);
+
+// All of the size of the parameters, but for the statistics. Element i of `states` stands for that of all states.
+struct LearnerMemories {
+  MemoryId weights, gradients, states, statistics;
+};
+std::vector<LearnerMemories> add_learner_memories(TaskGraph& tasks, const Learners& learners);  // one entry a learner
+
+// Forward and backward of every learner.
+void add_learn_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories);
+
+// In how many parts the parameters are cut for a synchronisation, and one of them: part s is computed by the s-th
+// synchronising stream of each device.
+size_t share_count(const Learners& learners);
+ElementRange share_of(const Learners& learners, size_t share);
+
+// The arrays of a learner from element `begin` on.
+UpdateArrays<float> arrays_at(const Learners& learners, const Learner& learner, int64_t begin);
+
+// The optimiser's step of one learner with its own gradients, on its threads. `average` null: no correction.
+void update_learner(const Learners& learners, const Learner& learner, int64_t iteration, const float* average,
+                    double correction);
+
+// While the streams are at rest:
+void clear_states(const Learners& learners);
+void copy_weights(const Learners& learners, const float* weights);  // to all learners
+void copy_first_statistics(const Learners& learners);               // to all learners
+using AlignedFloats = std::vector<float, AlignedAllocator<float, kMemoryAlignment>>;
+void average_statistics(const Learners& learners, AlignedFloats& mean);
+
+// A zeroed array in the memory of a device.
+class DeviceFloats {
+ public:
+  DeviceFloats(Device& device, int64_t elements)
+      : memory_(device.allocate(static_cast<size_t>(elements) * sizeof(float))) {}
+  float* data() const { return reinterpret_cast<float*>(memory_.get()); }
+
+ private:
+  DeviceMemory memory_;
+};
+
+}  // namespace arbalest

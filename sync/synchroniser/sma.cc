@@ -1,0 +1,259 @@
+// Synchronous model averaging. With all terms at their values at the start of the iteration,
+//   w_j <- w_j - step_j - alpha (w_j - z)      for every learner j
+//   z'   = z + alpha sum_j (w_j - z) + mu (z - z_previous)
+// so z' depends on nothing that the iteration computes. z' is written over z_previous: two buffers that alternate.
+//
+// One device: its synchronising streams compute z' at the beginning of the iteration, each its share. Several: they sum
+// the differences, and the all-reduce and z' follow after the update, with a whole iteration of time for the others.
+#include <algorithm>
+#include <array>
+
+#include "exec/cpu/parallel.h"
+#include "exec/optimiser/average.h"
+#include "graph/base/error.h"
+#include "sync/synchroniser.h"
+#include "sync/synchroniser/learner_tasks.h"
+
+namespace arbalest {
+namespace {
+
+// How often something was done; on a cache line of its own, as streams count at the same time.
+struct alignas(64) Count {
+  int64_t value = 0;
+};
+
+// What a device keeps.
+struct CentralModel {
+  CentralModel(Device& device, int64_t elements, size_t shares)
+      : z{DeviceFloats(device, elements), DeviceFloats(device, elements)}, averaged(shares) {}
+
+  std::array<DeviceFloats, 2> z;         // after n averagings, z[n % 2] is current and the other one previous or next
+  std::vector<Count> averaged;           // averagings of each share
+  std::vector<DeviceFloats> difference;  // sum over this device's learners, and over all; empty for one device
+  std::vector<DeviceFloats> total;
+};
+
+struct CentralMemories {
+  MemoryId z, z_next, difference, total;
+};
+
+class Sma : public Synchroniser {
+ public:
+  Sma(const Learners& learners, Collective& collective, const SmaOptions& options)
+      : learners_(learners),
+        collective_(collective),
+        all_(all_learners(learners)),
+        alpha_(sma_alpha(options, all_.size())),
+        mu_(options.central_momentum),
+        tau_(options.tau),
+        corrected_(all_.size()) {
+    for (const DeviceLearners& d : learners_.devices) {
+      central_.emplace_back(*d.device, learners_.parameters, share_count(learners_));
+      if (learners_.devices.size() == 1) continue;
+      central_.back().difference.emplace_back(*d.device, learners_.parameters);
+      central_.back().total.emplace_back(*d.device, learners_.parameters);
+    }
+    begin_from(all_[0]->weights);
+    copy_first_statistics(learners_);
+  }
+
+  void add_tasks(TaskGraph& tasks) override {
+    const std::vector<LearnerMemories> memories = add_learner_memories(tasks, learners_);
+    const std::vector<CentralMemories> central = add_central_memories(tasks);
+    const size_t devices = learners_.devices.size();
+    const size_t shares = share_count(learners_);
+    for (size_t d = 0, j = 0; d < devices; j += learners_.devices[d].learners.size(), ++d) {
+      for (size_t s = 0; s < shares; ++s) {
+        devices == 1 ? add_average(tasks, &memories[j], central[d], s)
+                     : add_difference(tasks, d, &memories[j], central[d], s);
+      }
+    }
+    add_learn_tasks(tasks, learners_, memories);
+    for (size_t d = 0, j = 0; d < devices; ++d) {
+      for (const Learner& learner : learners_.devices[d].learners) {
+        add_update(tasks, d, j, learner, memories[j], central[d]);
+        ++j;
+      }
+    }
+    if (devices == 1) return;
+    for (size_t s = 0; s < shares; ++s) add_reduction(tasks, central, s);
+  }
+
+  void restart() override { begin_from(evaluated().weights); }
+
+  // A failed iteration may have averaged some shares only; the buffer before it is still whole.
+  ModelView evaluated() override {
+    average_statistics(learners_, statistics_);
+    const CentralModel& first = central_[0];
+    int64_t averaged = first.averaged[0].value;
+    for (const Count& count : first.averaged) averaged = std::min(averaged, count.value);
+    return {first.z[static_cast<size_t>(averaged % 2)].data(), statistics_.data()};
+  }
+
+ private:
+  bool synchronises(int64_t iteration) const { return iteration % tau_ == tau_ - 1; }
+
+  void begin_from(const float* weights) {
+    copy_weights(learners_, weights);
+    clear_states(learners_);
+    for (CentralModel& central : central_) {
+      for (const DeviceFloats& z : central.z) {
+        if (z.data() != weights) std::copy_n(weights, learners_.parameters, z.data());
+      }
+      std::fill(central.averaged.begin(), central.averaged.end(), Count{});
+    }
+    std::fill(corrected_.begin(), corrected_.end(), Count{});
+  }
+
+  std::vector<CentralMemories> add_central_memories(TaskGraph& tasks) {
+    const size_t bytes = static_cast<size_t>(learners_.parameters) * sizeof(float);
+    std::vector<CentralMemories> memories;
+    for (size_t d = 0; d < central_.size(); ++d) {
+      const auto add = [&](const char* name) { return tasks.add_memory(numbered(name, d, central_.size()), bytes); };
+      CentralMemories m{add("z"), add("z next"), {}, {}};
+      tasks.alternate(m.z, m.z_next);
+      if (central_.size() > 1) m.difference = add("difference");
+      if (central_.size() > 1) m.total = add("total difference");
+      memories.push_back(m);
+    }
+    return memories;
+  }
+
+  // z' on the only device, in one pass.
+  void add_average(TaskGraph& tasks, const LearnerMemories* memories, const CentralMemories& central, size_t s) {
+    const DeviceLearners& device = learners_.devices[0];
+    const ElementRange share = share_of(learners_, s);
+    const auto body = [this, weights = weights_of(device)](const float* z, float* other, int64_t begin, int64_t end) {
+      average_models(weights, z, other, other, static_cast<float>(alpha_), static_cast<float>(mu_), begin, end);
+    };
+    std::vector<MemoryRange> reads = weight_ranges(memories, device, share);
+    reads.push_back(range_of<float>(central.z, share));
+    tasks.add({numbered("average", s, share_count(learners_)),
+               device.synchronising[s].stream,
+               reads,
+               {range_of<float>(central.z_next, share)},
+               averaging(0, s, body)});
+  }
+
+  void add_difference(TaskGraph& tasks, size_t d, const LearnerMemories* memories, const CentralMemories& central,
+                      size_t s) {
+    const DeviceLearners& device = learners_.devices[d];
+    const StreamShare worker = device.synchronising[s];
+    const ElementRange share = share_of(learners_, s);
+    std::vector<MemoryRange> reads = weight_ranges(memories, device, share);
+    reads.push_back(range_of<float>(central.z, share));
+    tasks.add({"difference",
+               worker.stream,
+               reads,
+               {range_of<float>(central.difference, share)},
+               [this, d, s, share, worker, weights = weights_of(device)](int64_t t) {
+                 if (!synchronises(t)) return;
+                 const CentralModel& c = central_[d];
+                 const float* z = c.z[static_cast<size_t>(c.averaged[s].value % 2)].data();
+                 parallel_for(worker.threads, share, [&](int64_t begin, int64_t end) {
+                   sum_differences(weights, z, c.difference[0].data(), begin, end);
+                 });
+               }});
+  }
+
+  // All-reduce of a share, and z' of every device from it.
+  void add_reduction(TaskGraph& tasks, const std::vector<CentralMemories>& memories, size_t s) {
+    const ElementRange share = share_of(learners_, s);
+    std::vector<ReducePart> parts;
+    for (size_t d = 0; d < central_.size(); ++d) {
+      const CentralModel& c = central_[d];
+      parts.push_back({learners_.devices[d].synchronising[s], c.difference[0].data(), c.total[0].data(),
+                       memories[d].difference, memories[d].total});
+    }
+    collective_.add_all_reduce(tasks, parts, share, [this](int64_t t) { return synchronises(t); });
+    for (size_t d = 0; d < central_.size(); ++d) {
+      const auto body = [this, total = central_[d].total[0].data()](const float* z, float* other, int64_t begin,
+                                                                    int64_t end) {
+        apply_differences(total, z, other, other, static_cast<float>(alpha_), static_cast<float>(mu_), begin, end);
+      };
+      tasks.add({"average",
+                 parts[d].worker.stream,
+                 {range_of<float>(memories[d].total, share), range_of<float>(memories[d].z, share)},
+                 {range_of<float>(memories[d].z_next, share)},
+                 averaging(d, s, body)});
+    }
+  }
+
+  // A task that computes z' of a share: body(z, previous z and z', begin, end), and counts.
+  template <class Body>
+  std::function<void(int64_t)> averaging(size_t d, size_t s, const Body& body) {
+    return [this, d, s, body, share = share_of(learners_, s),
+            threads = learners_.devices[d].synchronising[s].threads](int64_t t) {
+      if (!synchronises(t)) return;
+      CentralModel& c = central_[d];
+      const auto now = static_cast<size_t>(c.averaged[s].value % 2);
+      parallel_for(threads, share,
+                   [&](int64_t begin, int64_t end) { body(c.z[now].data(), c.z[1 - now].data(), begin, end); });
+      ++c.averaged[s].value;
+    };
+  }
+
+  void add_update(TaskGraph& tasks, size_t d, size_t j, const Learner& learner, const LearnerMemories& memories,
+                  const CentralMemories& central) {
+    tasks.add({numbered("update", j, all_.size()),
+               learner.worker.stream,
+               {tasks.whole(memories.gradients), tasks.whole(central.z)},
+               {tasks.whole(memories.weights), tasks.whole(memories.states)},
+               [this, d, j, &learner](int64_t t) {
+                 if (!synchronises(t)) return update_learner(learners_, learner, t, nullptr, 0);
+                 const auto now = static_cast<size_t>(corrected_[j].value % 2);
+                 update_learner(learners_, learner, t, central_[d].z[now].data(), alpha_);
+                 ++corrected_[j].value;
+               }});
+  }
+
+  static std::vector<const float*> weights_of(const DeviceLearners& device) {
+    std::vector<const float*> weights;
+    for (const Learner& learner : device.learners) weights.push_back(learner.weights);
+    return weights;
+  }
+
+  static std::vector<MemoryRange> weight_ranges(const LearnerMemories* memories, const DeviceLearners& device,
+                                                ElementRange share) {
+    std::vector<MemoryRange> ranges;
+    for (size_t j = 0; j < device.learners.size(); ++j) ranges.push_back(range_of<float>(memories[j].weights, share));
+    return ranges;
+  }
+
+  const Learners& learners_;
+  Collective& collective_;
+  const std::vector<const Learner*> all_;
+  const double alpha_;
+  const double mu_;
+  const int64_t tau_;
+  std::vector<CentralModel> central_;  // of each device
+  std::vector<Count> corrected_;       // corrections of each learner
+  AlignedFloats statistics_;
+};
+
+}  // namespace
+
+double sma_alpha(const SmaOptions& options, size_t k) {
+  const double mu = options.central_momentum;
+  if (!(mu >= 0 && mu < 1)) {
+    throw Error(ErrorKind::usage, "central momentum {}: must be at least 0 and less than 1", mu);
+  }
+  if (options.tau < 1) throw Error(ErrorKind::usage, "tau {}: must be at least 1", options.tau);
+  const double learners = static_cast<double>(k);
+  const double bound = 2 * (1 + mu) / (learners + 1 + mu);
+  const double alpha = options.alpha.value_or(1 / learners < bound ? 1 / learners : 0.5);
+  if (!(alpha > 0 && alpha < bound)) {
+    throw Error(
+        ErrorKind::usage,
+        "alpha {}: SMA is stable only between 0 and {:.4g} for {} learners and central momentum {}; leave it out "
+        "for 1 / learners",
+        alpha, bound, k, mu);
+  }
+  return alpha;
+}
+
+std::unique_ptr<Synchroniser> make_sma(const Learners& learners, Collective& collective, const SmaOptions& options) {
+  return std::make_unique<Sma>(learners, collective, options);
+}
+
+}  // namespace arbalest
