@@ -12,6 +12,7 @@
 #include "exec/cpu/kernels/loops.h"
 #include "exec/cpu/map/map_program.h"
 #include "exec/cpu/parallel.h"
+#include "exec/element_range.h"
 #include "exec/memory_plan.h"
 
 namespace arbalest::cpu {
@@ -167,7 +168,7 @@ Prepared prepare(const Map& p, PrepareContext& c) {
                     scratch = static_cast<std::byte*>(a.scratch)] {
               parallel_for(threads, threads, [&](int64_t first, int64_t last) {
                 for (int64_t part = first; part < last; ++part) {
-                  const Block b = block_of(count, part, threads, grain);
+                  const ElementRange b = part_of({0, count}, part, threads, grain);
                   program.run(inputs, out, b.begin, b.end, scratch + static_cast<size_t>(part) * scratch_bytes);
                 }
               });

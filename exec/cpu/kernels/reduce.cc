@@ -12,6 +12,7 @@
 #include "exec/cpu/kernels/loops.h"
 #include "exec/cpu/kernels/reduce_loops.h"
 #include "exec/cpu/parallel.h"
+#include "exec/element_range.h"
 
 namespace arbalest::cpu {
 
@@ -162,7 +163,7 @@ size_t Reducer::scratch_bytes() const {
 
 Reducer::Range Reducer::tile(int64_t t) const {
   if (by_rows_) {
-    const Block b = block_of(results_, t, tiles_);
+    const ElementRange b = part_of({0, results_}, t, tiles_);
     return {b.begin, b.end};
   }
   const int64_t row = t / tiles_per_row_ * contiguous_;
@@ -224,7 +225,7 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t c = unit / tiles_;
       const Range results = tile(unit % tiles_);
-      const Block chunk = block_of(outermost, c, chunks_);
+      const ElementRange chunk = part_of({0, outermost}, c, chunks_);
       void* to = chunks_ == 1 ? accumulators : accumulator(scratch, c * results_ + results.begin);
       reduce_tile(in, results, {chunk.begin, chunk.end}, to);
       if (chunks_ == 1) finish(results, to, out);
