@@ -32,10 +32,12 @@ Values Builder::emit(Primitive primitive, const Values& inputs) {
     known.push_back({&info.type, info.contents ? &*info.contents : nullptr});
   }
   const std::vector<TensorType> types = infer(node.primitive, input_types);
+  for (const TensorType& type : types) {
+    if (type.shape.is_static()) element_count(type.dims());  // model error when no memory could hold it
+  }
   const NodeId id(graph_.nodes.size());
   Values outputs;
   for (const TensorType& type : types) {
-    if (type.shape.is_static()) element_count(type.dims());  // model error when no memory could hold it
     const ValueId output(graph_.values.size());
     graph_.values.push_back({type, "", id, std::nullopt});
     node.outputs.push_back(output);

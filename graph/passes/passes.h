@@ -30,7 +30,7 @@ void fold_constants(Graph& graph, const Evaluator& evaluate);
 void share_subexpressions(Graph& graph);
 // Drops what no root needs. The other passes leave such nodes behind.
 void drop_dead_nodes(Graph& graph);
-// Reshape of Reshape, Transpose pairs, Transpose before MatMul, Expand before a broadcasting Map, reductions of size-1
+// Reshape of Reshape, Transpose pairs, Transpose around MatMul, Expand before a broadcasting Map, reductions of size-1
 // axes, nodes that change nothing.
 void simplify_movement(Graph& graph);
 // A Map read only by Maps of the same iteration shape moves into its readers (up to a limit of expression size); a

@@ -22,11 +22,23 @@ bool adds_leading_ones(const Shape& from, const Shape& to) {
   return std::all_of(to.begin(), lead, is_one) && std::equal(from.begin(), from.end(), lead);
 }
 
+std::vector<int> last_two_swapped(size_t rank) {
+  std::vector<int> permutation(rank);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  if (rank >= 2) std::swap(permutation[rank - 1], permutation[rank - 2]);
+  return permutation;
+}
+
 // Visits the nodes in order. A node either gets a simpler primitive in its place, or its output is replaced by an
 // earlier value; what nobody reads any more is left to drop_dead_nodes.
 class Simplifier {
  public:
-  explicit Simplifier(Graph& graph) : graph_(graph), replacement_(graph.values.size()) {}
+  explicit Simplifier(Graph& graph) : graph_(graph), replacement_(graph.values.size()), uses_(graph.values.size(), 0) {
+    for (const Node& n : graph.nodes) {
+      for (const ValueId v : n.inputs) ++uses_[v.at()];
+    }
+    for (const ValueId v : graph.roots()) ++uses_[v.at()];
+  }
 
   void run() {
     for (Node& n : graph_.nodes) {
@@ -76,6 +88,7 @@ class Simplifier {
       n.inputs = first->inputs;
       n.primitive = Transpose{permutation};
     }
+    if (permutation == last_two_swapped(permutation.size()) && transpose_product(n)) return ValueId();
     // Only axes of size 1 move against the others: the elements stay in order.
     const Shape& from = shape(n.inputs[0]);
     int last = -1;
@@ -89,6 +102,17 @@ class Simplifier {
     const Reshape view{output_shape(n)};
     n.primitive = view;
     return simplify(view, n);
+  }
+
+  // (a b)' = b' a', where nobody else reads the product.
+  bool transpose_product(Node& n) {
+    const Node* first = input_from<MatMul>(n, 0);
+    if (!first || uses_[n.inputs[0].at()] != 1) return false;
+    const MatMul& p = std::get<MatMul>(first->primitive);
+    if (p.bias) return false;
+    n.inputs = {first->inputs[1], first->inputs[0]};
+    n.primitive = MatMul{!p.transpose_b, !p.transpose_a, /*bias=*/false};
+    return true;
   }
 
   ValueId simplify(const Expand&, Node& n) {
@@ -124,10 +148,8 @@ class Simplifier {
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const Node* first = input_from<Transpose>(n, i);
       if (!first) continue;
-      std::vector<int> swapped(shape(n.inputs[i]).size());
-      std::iota(swapped.begin(), swapped.end(), 0);
-      std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
-      if (std::get<Transpose>(first->primitive).permutation != swapped) continue;
+      const auto& permutation = std::get<Transpose>(first->primitive).permutation;
+      if (permutation != last_two_swapped(permutation.size())) continue;
       n.inputs[i] = first->inputs[0];
       bool& transpose = i == 0 ? product.transpose_a : product.transpose_b;
       transpose = !transpose;
@@ -157,6 +179,7 @@ class Simplifier {
 
   Graph& graph_;
   std::vector<ValueId> replacement_;
+  std::vector<int> uses_;  // of each value, before the pass
 };
 
 }  // namespace

@@ -232,6 +232,22 @@ TEST(SimplifyMovement, Table) {
        },
        "%0 = Reshape(%x) {shape [N, 3, 4]} : float32 N x 3 x 4\n"
        "%1 = MatMul(%0, %0) {transpose_a yes, transpose_b no, bias no} : float32 N x 4 x 4\n"},
+      {"a product transposed",
+       [](const Value& x) {
+         const Value m = reshape(x, {N * 3, 4});
+         return transpose(matmul(m, m, true, false), {1, 0});
+       },
+       "%0 = Reshape(%x) {shape [3*N, 4]} : float32 3*N x 4\n"
+       "%1 = MatMul(%0, %0) {transpose_a yes, transpose_b no, bias no} : float32 4 x 4\n"},
+      {"a product that is read as it is too",
+       [](const Value& x) {
+         const Value m = reshape(x, {N * 3, 4}), p = matmul(m, m, true, false);
+         return concat({transpose(p, {1, 0}), p}, 0);
+       },
+       "%0 = Reshape(%x) {shape [3*N, 4]} : float32 3*N x 4\n"
+       "%1 = MatMul(%0, %0) {transpose_a yes, transpose_b no, bias no} : float32 4 x 4\n"
+       "%2 = Transpose(%1) {permutation [1, 0]} : float32 4 x 4\n"
+       "%3 = Concat(%2, %1) {axis 0} : float32 8 x 4\n"},
       {"a transpose that moves the batch stays",
        [](const Value& x) {
          const Value m = reshape(x, {3, N, 4});
