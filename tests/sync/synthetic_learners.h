@@ -1,0 +1,133 @@
+// Learners whose gradients are a formula: element i of learner j in iteration t is (w_i - sin(i + 3 j + 7 t)) / 2.
+// So every weight has its own history, and a reference in double precision is a few lines.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "exec/cpu/cpu_device.h"
+#include "exec/optimiser/sgd.h"
+#include "graph/base/error.h"
+#include "sync/synchroniser.h"
+#include "sync/task_runner.h"
+
+namespace arbalest {
+
+constexpr int64_t kParameters = 1000;
+constexpr int64_t kStatistics = 5;
+constexpr double kLearningRate = 0.1;
+constexpr double kMomentum = 0.9;
+
+inline double target(int64_t i, size_t learner, int64_t iteration) {
+  return std::sin(static_cast<double>(i) + 3.0 * static_cast<double>(learner) + 7.0 * static_cast<double>(iteration));
+}
+
+inline float initial_weight(int64_t i) { return static_cast<float>(std::cos(static_cast<double>(i))); }
+
+class SyntheticLearners {
+ public:
+  struct Options {
+    int threads = 1;
+    int longest_sleep_us = 0;  // at random in every task of a learner
+  };
+
+  SyntheticLearners(int devices, int learners_per_device, const Options& options)
+      : options_(options), sgd_(SgdOptions{kMomentum, false, 0, {}}) {
+    view_.parameters = kParameters;
+    view_.statistics = kStatistics;
+    view_.optimiser = &sgd_;
+    view_.learning_rate = [](int64_t) { return kLearningRate; };
+    const auto learners = static_cast<size_t>(devices * learners_per_device);
+    arrays_.resize(learners);
+    for (int d = 0; d < devices; ++d) {
+      devices_.push_back(make_cpu_device());
+      DeviceLearners group;
+      group.device = devices_.back().get();
+      for (int m = 0; m < learners_per_device; ++m)
+        add_learner(group, static_cast<size_t>(d * learners_per_device + m));
+      view_.devices.push_back(std::move(group));
+    }
+  }
+
+  const Learners& view() const { return view_; }
+  const std::vector<float>& weights(size_t learner) const { return arrays_[learner].weights; }
+  const std::vector<float>& momentum(size_t learner) const { return arrays_[learner].momentum; }
+  const std::vector<float>& statistics(size_t learner) const { return arrays_[learner].statistics; }
+  void fail_at(size_t learner, int64_t iteration) { arrays_[learner].fails_at = iteration; }
+
+ private:
+  struct Arrays {
+    std::vector<float> weights, gradients, momentum, statistics;
+    int64_t fails_at = -1;
+    std::mt19937 random;
+  };
+
+  void add_learner(DeviceLearners& group, size_t j) {
+    Arrays& a = arrays_[j];
+    for (int64_t i = 0; i < kParameters; ++i) a.weights.push_back(initial_weight(i) + static_cast<float>(j));
+    a.gradients.resize(kParameters);
+    a.momentum.resize(kParameters);
+    a.statistics.resize(kStatistics);
+    a.random.seed(static_cast<unsigned>(j));
+    StreamOptions stream;
+    stream.name = "learner " + std::to_string(j);
+    stream.threads = options_.threads;
+    streams_.push_back(group.device->make_stream(stream));
+    Learner learner;
+    learner.worker = {streams_.back().get(), options_.threads};
+    learner.weights = a.weights.data();
+    learner.gradients = a.gradients.data();
+    learner.states[0] = a.momentum.data();
+    learner.statistics = a.statistics.data();
+    learner.forward_backward = [this, j](int64_t t) { forward_backward(j, t); };
+    group.synchronising.push_back(learner.worker);
+    group.learners.push_back(std::move(learner));
+  }
+
+  void forward_backward(size_t j, int64_t t) {
+    Arrays& a = arrays_[j];
+    if (t == a.fails_at) throw Error(ErrorKind::model, "the loss is not finite");
+    nap(a);
+    for (int64_t i = 0; i < kParameters; ++i) {
+      const auto at = static_cast<size_t>(i);
+      a.gradients[at] = 0.5f * (a.weights[at] - static_cast<float>(target(i, j, t)));
+    }
+    for (int64_t i = 0; i < kStatistics; ++i) {
+      a.statistics[static_cast<size_t>(i)] = static_cast<float>(static_cast<int64_t>(j) * 100 + t * 10 + i);
+    }
+    nap(a);
+  }
+
+  void nap(Arrays& a) const {
+    if (options_.longest_sleep_us == 0) return;
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(a.random() % static_cast<unsigned>(options_.longest_sleep_us)));
+  }
+
+  Options options_;
+  Sgd sgd_;
+  std::vector<Arrays> arrays_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  Learners view_;
+};
+
+inline std::unique_ptr<TaskRunner> make_runner(Synchroniser& synchroniser) {
+  TaskGraph tasks;
+  synchroniser.add_tasks(tasks);
+  return std::make_unique<TaskRunner>(std::move(tasks));
+}
+
+inline void run(TaskRunner& runner, int iterations) {
+  for (int i = 0; i < iterations; ++i) runner.launch();
+  runner.synchronize();
+}
+
+inline std::vector<float> copy_of(const float* array, int64_t n) { return {array, array + n}; }
+
+}  // namespace arbalest
