@@ -79,7 +79,7 @@ void expect_no_allocation(const std::string& name, Dims input, SyncKind sync) {
     (known && std::strstr(info.dli_fname, "libdnnl") ? library : ours) += 1;
   }
   EXPECT_EQ(ours, 0u) << name;
-  RecordProperty(name + "_allocations_inside_onednn", static_cast<int>(library));
+  testing::Test::RecordProperty(name + "_allocations_inside_onednn", static_cast<int>(library));
 }
 
 TEST(StepPath, AllocatesNothing) {

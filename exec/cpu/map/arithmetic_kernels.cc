@@ -7,7 +7,7 @@
 #include "exec/cpu/map/vector_loop-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace arbalest::map::HWY_NAMESPACE {
+namespace arbalest::mapping::HWY_NAMESPACE {
 
 template <class D, class M>
 HWY_INLINE hn::Vec<D> as_vector(D d, M mask) {
@@ -154,11 +154,11 @@ Kernel choose_arithmetic(ScalarOp op, Format f) {
 }
 Kernel choose_fused(Fusion fusion, Format f) { return f == Format::f32 ? fused<float>(fusion) : fused<double>(fusion); }
 
-}  // namespace arbalest::map::HWY_NAMESPACE
+}  // namespace arbalest::mapping::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 HWY_EXPORT(choose_arithmetic);
 HWY_EXPORT(choose_fused);
@@ -174,5 +174,5 @@ Kernel fusion_kernel(Fusion fusion, Format f) {
   return f == Format::f32 || f == Format::f64 ? HWY_DYNAMIC_DISPATCH(choose_fused)(fusion, f) : nullptr;
 }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping
 #endif  // HWY_ONCE

@@ -13,7 +13,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace arbalest::map::HWY_NAMESPACE {
+namespace arbalest::mapping::HWY_NAMESPACE {
 
 // An element as it lies in memory, and as the value that it means.
 template <class T>
@@ -182,15 +182,15 @@ Kernel choose_conversion(Format from, Format to) {
   return nullptr;
 }
 
-}  // namespace arbalest::map::HWY_NAMESPACE
+}  // namespace arbalest::mapping::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 HWY_EXPORT(choose_conversion);
 
 Kernel conversion_kernel(Format from, Format to) { return HWY_DYNAMIC_DISPATCH(choose_conversion)(from, to); }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping
 #endif  // HWY_ONCE

@@ -14,7 +14,7 @@
 
 #include "graph/scalar.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 // How lanes are stored: the element types, and the results of comparisons as lanes of all ones or zeros, as wide as
 // what was compared. Computation happens in f32, f64, i64, u64, mask32 and mask64.
@@ -60,4 +60,4 @@ Kernel math_kernel(ScalarOp op, Format f);        // Highway: f32 exp, log, ...
 Kernel integer_kernel(ScalarOp op, Format f);     // i64, u64 and masks
 Kernel reference_kernel(ScalarOp op, Format f);   // any, lane by lane with graph/scalar_value.h
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

@@ -8,7 +8,7 @@
 #include "graph/base/error.h"
 #include "graph/scalar_walk.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 namespace {
 
@@ -409,4 +409,4 @@ class Lowering {
 
 std::vector<Value> lower(const Scalar& e) { return Lowering(e).take(); }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

@@ -13,7 +13,7 @@
 #include "exec/cpu/map/kernels.h"
 #include "graph/scalar.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 struct Value {
   enum class Kind : uint8_t { input, constant, result };
@@ -31,4 +31,4 @@ struct Value {
 // Operands come before their users; the last value is the result, in the format of the element type of the expression.
 std::vector<Value> lower(const Scalar& e);
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

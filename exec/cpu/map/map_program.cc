@@ -8,7 +8,7 @@
 
 namespace arbalest {
 
-namespace map {
+namespace mapping {
 
 namespace {
 
@@ -183,7 +183,7 @@ class Run {
 
 }  // namespace
 
-}  // namespace map
+}  // namespace mapping
 
 int64_t MapProgram::element_count() const { return schedule_->count; }
 
@@ -198,12 +198,13 @@ size_t MapProgram::instruction_count() const { return schedule_->per_tile.size()
 void MapProgram::run(std::span<const void* const> inputs, void* output, int64_t begin, int64_t end,
                      void* scratch) const {
   if (begin >= end) return;
-  map::Run run(*schedule_, inputs, output, scratch);
+  mapping::Run run(*schedule_, inputs, output, scratch);
   schedule_->by_rows ? run.rows(begin, end) : run.flat(begin, end);
 }
 
 MapProgram compile(const Scalar& e, const Dims& dims, std::span<const Dims> strides) {
-  return MapProgram(std::make_shared<const map::Schedule>(map::make_schedule(map::lower(e), dims, strides)));
+  return MapProgram(
+      std::make_shared<const mapping::Schedule>(mapping::make_schedule(mapping::lower(e), dims, strides)));
 }
 
 Dims broadcast_strides(const Dims& input, const Dims& dims) {

@@ -19,7 +19,7 @@
 
 namespace arbalest {
 
-namespace map {
+namespace mapping {
 struct Schedule;
 }
 
@@ -40,8 +40,8 @@ class MapProgram {
 
  private:
   friend MapProgram compile(const Scalar& e, const Dims& dims, std::span<const Dims> strides);
-  explicit MapProgram(std::shared_ptr<const map::Schedule> schedule) : schedule_(std::move(schedule)) {}
-  std::shared_ptr<const map::Schedule> schedule_;
+  explicit MapProgram(std::shared_ptr<const mapping::Schedule> schedule) : schedule_(std::move(schedule)) {}
+  std::shared_ptr<const mapping::Schedule> schedule_;
 };
 
 // dims: of the output, which is dense and row-major (in the order of its memory: for a blocked or channels-last layout

@@ -14,7 +14,7 @@
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace arbalest::map::HWY_NAMESPACE {
+namespace arbalest::mapping::HWY_NAMESPACE {
 
 // With the limit first, Min and Max of x86 (and of Highway's portable code) give x when it is NaN.
 template <class D, class V>
@@ -186,15 +186,15 @@ Kernel choose_math(ScalarOp op) {
   }
 }
 
-}  // namespace arbalest::map::HWY_NAMESPACE
+}  // namespace arbalest::mapping::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 HWY_EXPORT(choose_math);
 
 Kernel math_kernel(ScalarOp op, Format f) { return f == Format::f32 ? HWY_DYNAMIC_DISPATCH(choose_math)(op) : nullptr; }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping
 #endif  // HWY_ONCE

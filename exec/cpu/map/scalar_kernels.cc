@@ -5,7 +5,7 @@
 #include "graph/base/error.h"
 #include "graph/scalar_value.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 namespace {
 
@@ -180,4 +180,4 @@ Kernel copy_kernel(Format f) {
   }
 }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

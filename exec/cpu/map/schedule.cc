@@ -6,7 +6,7 @@
 
 #include "graph/base/error.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 namespace {
 
@@ -315,4 +315,4 @@ Schedule make_schedule(std::vector<Value> values, const Dims& dims, std::span<co
   return Scheduler(std::move(values), dims, strides).take();
 }
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

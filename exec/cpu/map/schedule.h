@@ -12,7 +12,7 @@
 #include "exec/cpu/map/lowering.h"
 #include "graph/host_tensor.h"
 
-namespace arbalest::map {
+namespace arbalest::mapping {
 
 struct Instruction {
   Kernel kernel = nullptr;
@@ -68,4 +68,4 @@ struct Schedule {
 
 Schedule make_schedule(std::vector<Value> values, const Dims& dims, std::span<const Dims> strides);
 
-}  // namespace arbalest::map
+}  // namespace arbalest::mapping

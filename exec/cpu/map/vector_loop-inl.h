@@ -12,7 +12,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace arbalest::map::HWY_NAMESPACE {
+namespace arbalest::mapping::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Op::of(d, v0, ..., vK-1) at one vector.
@@ -65,7 +65,7 @@ void vector_loop(const Call& call) {
   if (i < n) last_lanes<Op, K, kVectors>(d, call, in, out + i, n - i);
 }
 
-}  // namespace arbalest::map::HWY_NAMESPACE
+}  // namespace arbalest::mapping::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target
