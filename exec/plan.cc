@@ -352,7 +352,8 @@ void PlanBuilder::place_outputs() {
     if (free_parameter_[v.at()]) fix_parameter(v, primary(v).layout);
     const int buffer = in_layout(v, Layout::row_major(type.dims()));
     buffers_[buffer].last = kEnd;
-    return PlanTensor{name, type, {buffers_[buffer].region, static_cast<size_t>(buffer)}};  // the offset comes later
+    return PlanTensor{
+        name, type, type.bytes(), {buffers_[buffer].region, static_cast<size_t>(buffer)}};  // the offset comes later
   };
   for (const GraphOutput& o : graph_.outputs) plan_->outputs_.push_back(add(o.name, o.value));
   if (graph_.loss) plan_->loss_ = add("loss", graph_.loss);
@@ -387,7 +388,8 @@ void PlanBuilder::lay_out_memory() {
   if (plan_->correct_) plan_->correct_->place = place(static_cast<int>(plan_->correct_->place.offset));
   for (const GraphInput& input : graph_.inputs) {
     if (input.role != InputRole::data && input.role != InputRole::label) continue;
-    plan_->feeds_.push_back({input.name, graph_.at(input.value).type, place(primary(input.value).buffer)});
+    const TensorType& type = graph_.at(input.value).type;
+    plan_->feeds_.push_back({input.name, type, type.bytes(), place(primary(input.value).buffer)});
   }
 }
 

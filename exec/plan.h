@@ -40,6 +40,7 @@ struct PlanStep {
 struct PlanTensor {
   std::string name;
   TensorType type;
+  size_t bytes = 0;
   Place place;
 };
 

@@ -24,8 +24,7 @@ Replica::Replica(std::shared_ptr<const Plan> plan, const ReplicaRegions& regions
 }
 
 void Replica::feed(const PlanTensor& tensor, const void* data) {
-  const size_t bytes = tensor.type.bytes();
-  if (bytes) std::memcpy(address(tensor), data, bytes);
+  if (tensor.bytes) std::memcpy(address(tensor), data, tensor.bytes);
 }
 
 void Replica::feed(const std::string& name, const HostTensor& value) {

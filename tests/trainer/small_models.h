@@ -39,7 +39,8 @@ inline double random_number(uint64_t a, uint64_t b) {
 // Examples by their position in an endless stream; nothing is allocated.
 inline void load_examples(Replica& replica, uint64_t first, int64_t classes) {
   for (const PlanTensor& tensor : replica.plan().feeds()) {
-    const int64_t count = tensor.type.dims()[0], size = element_count(tensor.type.dims()) / count;
+    const int64_t count = tensor.type.shape[0].value();
+    const int64_t size = static_cast<int64_t>(tensor.bytes / size_of(tensor.type.dtype)) / count;
     for (int64_t i = 0; i < count; ++i) {
       const uint64_t example = first + static_cast<uint64_t>(i);
       if (tensor.name == kLabel) {
