@@ -37,11 +37,10 @@ inline double random_number(uint64_t a, uint64_t b) {
 }
 
 // Examples by their position in an endless stream; nothing is allocated.
-inline void load_examples(Replica& replica, uint64_t first, int64_t classes) {
+inline void load_examples(Replica& replica, uint64_t first, int64_t batch, int64_t classes) {
   for (const PlanTensor& tensor : replica.plan().feeds()) {
-    const int64_t count = tensor.type.shape[0].value();
-    const int64_t size = static_cast<int64_t>(tensor.bytes / size_of(tensor.type.dtype)) / count;
-    for (int64_t i = 0; i < count; ++i) {
+    const int64_t size = static_cast<int64_t>(tensor.bytes / size_of(tensor.type.dtype)) / batch;
+    for (int64_t i = 0; i < batch; ++i) {
       const uint64_t example = first + static_cast<uint64_t>(i);
       if (tensor.name == kLabel) {
         reinterpret_cast<int64_t*>(replica.address(tensor))[i] =
@@ -59,7 +58,7 @@ inline void load_examples(Replica& replica, uint64_t first, int64_t classes) {
 inline Trainer::LoadBatch stream_loader(int learners, int64_t batch, int64_t classes) {
   return [=, next = std::make_shared<std::vector<uint64_t>>(learners, 0)](int learner, Replica& replica) {
     const uint64_t iteration = (*next)[learner]++;
-    load_examples(replica, (iteration * learners + learner) * static_cast<uint64_t>(batch), classes);
+    load_examples(replica, (iteration * learners + learner) * static_cast<uint64_t>(batch), batch, classes);
   };
 }
 

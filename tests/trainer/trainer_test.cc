@@ -87,7 +87,7 @@ TEST(Trainer, LossFalls) {
     TrainerOptions options = options_for(2, sync);
     options.learning_rate = 0.02;
     Trainer trainer(model.training, model.batch(8), cpu::kernel_set(), options,
-                    [](int learner, Replica& replica) { load_examples(replica, 100 * learner, 3); });
+                    [](int learner, Replica& replica) { load_examples(replica, 100 * learner, 8, 3); });
     trainer.run(1);
     const double first = trainer.take_loss();
     trainer.run(30);
