@@ -29,7 +29,7 @@ ExportTargets::ExportTargets(std::string_view model, const std::map<std::string,
     : trained_(trained) {
   wire::Field f;
   for (wire::Reader reader(model); reader.next(f);) {
-    if (message_in(Message::model, f.number) == Message::graph) add_graph(f.value);
+    if (f.number == field::kModelGraph && f.type == wire::Type::bytes) add_graph(f.value);
   }
   for (const auto& [name, value] : trained) {
     ensure(found_.count(name) > 0, "the model has no initializer or Constant '{}' to write a value to", name);
@@ -44,6 +44,7 @@ const HostTensor* ExportTargets::at(std::string_view message) const {
 void ExportTargets::add_graph(std::string_view graph) {
   wire::Field f;
   for (wire::Reader reader(graph); reader.next(f);) {
+    if (f.type != wire::Type::bytes) continue;  // unknown to protobuf too
     if (f.number == field::kGraphInitializer) {
       if (const HostTensor* value = find(wire::find_bytes(f.value, field::kTensorName))) add_tensor(f.value, *value);
     } else if (f.number == field::kGraphSparseInitializer) {
@@ -74,6 +75,7 @@ void ExportTargets::add_constant(std::string_view node) {
   std::vector<std::string_view> attributes;
   wire::Field f;
   for (wire::Reader reader(node); reader.next(f);) {
+    if (f.type != wire::Type::bytes) continue;
     if (f.number == field::kNodeOutput && !output) output = f.value;
     if (f.number == field::kNodeAttribute) attributes.push_back(f.value);
   }

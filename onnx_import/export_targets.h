@@ -18,11 +18,12 @@
 
 namespace arbalest {
 
-// A message that was parsed once as part of the model.
+// A message inside the model. It was parsed once with the model, unless libonnx does not know the field that it lies
+// in.
 template <class Proto>
 Proto parse_part(std::string_view message) {
   Proto proto;
-  ensure(proto.ParseFromArray(message.data(), static_cast<int>(message.size())), "a part of the model does not parse");
+  require(proto.ParseFromArray(message.data(), static_cast<int>(message.size())), "a part of the model is corrupt");
   return proto;
 }
 

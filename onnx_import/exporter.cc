@@ -85,7 +85,8 @@ class Rewriter {
     }
     Pieces out;
     wire::Field f;
-    for (wire::Reader reader(old); reader.next(f);) {
+    wire::Reader reader(old);
+    while (reader.next(f)) {
       const auto child = message_in(kind, f.number);
       if (!child || f.type != wire::Type::bytes) {
         out.view(f.whole);
@@ -98,6 +99,7 @@ class Rewriter {
         add_child(f, message(*child, f.value), out);
       }
     }
+    require(reader.fault() == wire::Fault::none, "a part of the model is corrupt");
     return out;
   }
 

@@ -18,9 +18,10 @@
 #include <string>
 
 #include "graph/host_tensor.h"
-#include "onnx_import/model_file.h"
 
 namespace arbalest {
+
+struct ModelFile;  // model_file.h
 
 void export_model(const ModelFile& model, const std::map<std::string, HostTensor>& trained,
                   const std::string& out_path);

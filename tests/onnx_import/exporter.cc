@@ -125,6 +125,35 @@ TEST(Exporter, OneTensorLeavesTheOthers) {
   }
 }
 
+// Whatever damaged file can still be read is written as it was read.
+TEST(Exporter, DamagedModels) {
+  const std::string bytes = read_file(kData / "cases/constant_node_weights/model.onnx");
+  const TemporaryFolder folder;
+  int written = 0;
+  for (size_t i = 0; i < bytes.size(); i += 11) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    try {
+      const ModelFile model = parse_model_file(damaged, "in.onnx");
+      export_model(model, {}, folder / "out.onnx");
+      EXPECT_EQ(read_file(folder / "out.onnx"), damaged);
+      ++written;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::model) << e.what();
+    }
+  }
+  EXPECT_GT(written, 20);
+}
+
+// FunctionProto.attribute_proto came after libonnx 1.12, so its content was not checked on reading.
+TEST(Exporter, CorruptNewerFieldIsRefused) {
+  onnx::ModelProto m = empty_model();
+  m.add_functions()->mutable_unknown_fields()->AddLengthDelimited(11, "\x2a\x7f");
+  const TemporaryFolder folder;
+  EXPECT_THROW(export_model(in_memory(m), {}, folder / "out.onnx"), Error);
+  EXPECT_TRUE(folder.names().empty());
+}
+
 // ---- representations
 
 struct FloatType {
