@@ -21,7 +21,7 @@ template <class T, size_t alignment>
 struct AlignedAllocator {
   using value_type = T;
   template <class U>
-  struct rebind {
+  struct rebind {  // NOLINT(readability-identifier-naming): the standard names it
     using other = AlignedAllocator<U, alignment>;
   };
   AlignedAllocator() = default;

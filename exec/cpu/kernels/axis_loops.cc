@@ -53,7 +53,7 @@ bool RegionPair::repeat(const AxisRange& to, int64_t count) {
 
 Layout simple_layout(PrepareContext& context, int i) {
   const Layout& layout = context.input_layout(i);
-  const Layout row_major = Layout::row_major(layout.dims);
+  Layout row_major = Layout::row_major(layout.dims);
   if (layout.is_row_major()) return row_major;
   if (layout.blocks.size() <= 1 && layout.elements() == element_count(layout.padded_dims)) return layout;
   context.require_input(i, row_major);
