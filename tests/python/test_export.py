@@ -91,28 +91,29 @@ def test_same_seed_same_bytes(arbalest, data):
     assert train(arbalest, data, "--sync", "sma", "--learners", 2).read_bytes() == first
 
 
-def handmade(ir_version, encode):
-    """A classifier with what exporters leave in files: documentation, metadata, unused tensors and domains, a weight in a
-    Constant node, a shape as an initializer; from IR 4 on weights need not be inputs too."""
+def handmade(ir_version, constant_nodes, encode):
+    """A classifier with what exporters leave in files: documentation, metadata, unused tensors and domains, a shape as an
+    initializer; weights as initializers, which up to IR 3 are inputs too, or in Constant nodes."""
     random = np.random.default_rng(4)
 
     def tensor(name, *shape):
         values = (random.standard_normal(shape) * 0.05).astype(np.float32)
         return encode(name, values)
 
-    weight, bias, last = tensor("dense/weight:0", 784, 32), tensor("dense/bias:0", 32), tensor("last", 32, 10)
-    shape = helper.make_tensor("flat", TensorProto.INT64, [2], [-1, 784])
-    unused = helper.make_tensor("unused", TensorProto.INT8, [3], [1, 2, 3])
+    weights = [tensor("dense/weight:0", 784, 32), tensor("dense/bias:0", 32), tensor("last", 32, 10)]
+    others = [helper.make_tensor("flat", TensorProto.INT64, [2], [-1, 784]),
+              helper.make_tensor("unused", TensorProto.INT8, [3], [1, 2, 3])]
     nodes = [
         helper.make_node("Reshape", ["image", "flat"], ["x"], name="reshape"),
         helper.make_node("MatMul", ["x", "dense/weight:0"], ["product"], doc_string="a node with a remark"),
         helper.make_node("Add", ["product", "dense/bias:0"], ["sum"]),
         helper.make_node("Relu", ["sum"], ["hidden"]),
-        helper.make_node("Constant", [], ["last"], value=last),
         helper.make_node("MatMul", ["hidden", "last"], ["logits"]),
     ]
+    if constant_nodes:
+        nodes = [helper.make_node("Constant", [], [t.name], value=t) for t in weights] + nodes
+    initializers = others if constant_nodes else weights + others
     inputs = [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", 1, 28, 28])]
-    initializers = [weight, bias, shape, unused]
     if ir_version < 4:
         inputs += [helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in initializers]
     graph = helper.make_graph(
@@ -135,10 +136,10 @@ def as_float_data(name, values):
 
 
 @pytest.mark.parametrize("encode", (as_raw_data, as_float_data))
-@pytest.mark.parametrize("ir_version", (3, 8))
-def test_model_of_another_exporter(arbalest, data, ir_version, encode):
+@pytest.mark.parametrize("ir_version, constant_nodes", ((3, False), (8, False), (8, True)))
+def test_model_of_another_exporter(arbalest, data, ir_version, constant_nodes, encode):
     model = arbalest.folder / "model.onnx"
-    onnx.save(handmade(ir_version, encode), model)
+    onnx.save(handmade(ir_version, constant_nodes, encode), model)
     trained = train(arbalest, data, "--sync", "sma", "--learners", 2)
     onnx.checker.check_model(trained)
     assert_only_these_changed(model, trained, {"dense/weight:0", "dense/bias:0", "last"})
