@@ -7,15 +7,20 @@
 namespace arbalest::cpu {
 namespace {
 
-// One line along the axis, elements `stride` apart.
+// One line along the axis, elements `stride` apart; y may be x.
 template <class T>
 void softmax_line(const T* x, T* y, int64_t size, int64_t stride, bool log) {
   T top = x[0];
   for (int64_t c = 1; c < size; ++c) top = std::max(top, x[c * stride]);
   T sum = 0;
-  for (int64_t c = 0; c < size; ++c) sum += y[c * stride] = std::exp(x[c * stride] - top);
-  const T log_sum = std::log(sum);
-  for (int64_t c = 0; c < size; ++c) y[c * stride] = log ? x[c * stride] - top - log_sum : y[c * stride] / sum;
+  if (log) {
+    for (int64_t c = 0; c < size; ++c) sum += std::exp(x[c * stride] - top);
+    const T log_sum = std::log(sum);
+    for (int64_t c = 0; c < size; ++c) y[c * stride] = x[c * stride] - top - log_sum;
+  } else {
+    for (int64_t c = 0; c < size; ++c) sum += y[c * stride] = std::exp(x[c * stride] - top);
+    for (int64_t c = 0; c < size; ++c) y[c * stride] /= sum;
+  }
 }
 
 template <class T>
@@ -31,6 +36,7 @@ void softmax_backward_line(const T* y, const T* dy, T* dx, int64_t size, int64_t
 // Calls line(offset) for each line along the axis.
 template <class F>
 void for_lines(const AxisView& v, int threads, F&& line) {
+  if (v.size == 0) return;
   parallel_for(v.size * v.inner * v.outer < 16384 ? 1 : threads, v.outer * v.inner, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) line(i / v.inner * v.size * v.inner + i % v.inner);
   });

@@ -1,11 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <numeric>
 
 #include "exec/cpu/kernels/conv_loops.h"
 #include "exec/cpu/kernels/conv_onednn.h"
-#include "tests/exec/kernel_harness.h"
+#include "tests/exec/cpu/kernels/reference.h"
 
 namespace arbalest {
 namespace {
@@ -60,8 +57,7 @@ struct Problem {
     for (size_t i = 0; i < c.strides.size(); ++i) {
       y.push_back(window_output(window, static_cast<int>(i), c.x[2 + i], c.w[2 + i], false).value());
     }
-    // Values that float32 represents, so that both precisions compute the same thing.
-    const auto draw = [&](const Dims& d) { return random_tensor(random, DataType::f32, d).to(DataType::f64); };
+    const auto draw = [&](const Dims& d) { return random_values(random, d); };
     x = draw(c.x), w = draw(c.w), bias = draw({c.w[0]}), dy = draw(y);
   }
 };
@@ -95,17 +91,6 @@ struct Expected {
     });
   }
 };
-
-void expect_near(const HostTensor& got, const HostTensor& expected, double tolerance, const std::string& what) {
-  ASSERT_EQ(got.dims, expected.dims) << what;
-  const HostTensor g = got.to(DataType::f64);
-  double scale = 1, worst = 0;
-  for (const double v : expected.as<double>()) scale = std::max(scale, std::abs(v));
-  for (size_t i = 0; i < g.as<double>().size(); ++i) {
-    worst = std::max(worst, std::abs(g.as<double>()[i] - expected.as<double>()[i]));
-  }
-  EXPECT_LE(worst, tolerance * scale) << what;
-}
 
 // The problems of the table with what the definition gives, computed once.
 struct Row {
