@@ -50,7 +50,7 @@ DataType compute_type(DataType file_type) {
 }
 
 Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports)
-    : builder_(graph), tensors_(tensors), reports_(reports) {
+    : builder_(graph), tensors_(tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].value) continue;
     tensor_index_[tensors[i].name] = i;

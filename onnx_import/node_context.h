@@ -35,7 +35,6 @@ class Scope {
  private:
   Builder builder_;
   const std::vector<ModelTensor>& tensors_;
-  const std::vector<ParameterReport>& reports_;
   std::unordered_map<std::string, size_t> tensor_index_;
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<std::string, Value> states_;
