@@ -73,7 +73,7 @@ if [ $full = yes ]; then
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 
   begin "clang-tidy"
-  sources | grep '\.cc$' | grep -vE '^(tests|exec/cuda)/' |
+  sources | grep '\.cc$' | grep -vE '^(tests|tools|exec/cuda)/' |
     xargs -P "$(nproc)" -n 4 clang-tidy -p build-clang --quiet --warnings-as-errors='*' \
       2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
 
