@@ -10,7 +10,7 @@ namespace arbalest {
 
 struct CompileOptions {
   int threads = 1;
-  bool gradients = true;  // differentiate graph.loss
+  bool gradients = true;                              // differentiate graph.loss
   std::shared_ptr<const ParameterLayout> parameters;  // as in PlanOptions
   std::shared_ptr<const ParameterLayout> states;
   std::set<std::string> skip_passes;

@@ -13,5 +13,5 @@ tools/install_packages.sh
 run cmake -G Ninja -B build -DCMAKE_BUILD_TYPE=Release
 run ninja -C build arbalest
 run build/arbalest new lenet -o lenet.onnx
-run build/arbalest train lenet.onnx --data fashion-mnist --sync sma --learners 2 --batch 16 --epochs 8 --lr 0.01 --momentum 0.9 -o lenet-trained.onnx
+run build/arbalest train lenet.onnx --data fashion-mnist --sync sma --learners 2 --batch 16 --epochs 5 --lr 0.004 --momentum 0.9 -o lenet-trained.onnx
 run build/arbalest eval lenet-trained.onnx --data fashion-mnist

@@ -2,16 +2,19 @@
 # Installs the packages, builds, and runs all tests. Stops at the first stage that fails.
 #
 #   tools/test.sh          the build, the tests with the include rule, and the checks of exported models with onnxruntime
-#   tools/test.sh --full   also: formatting, clang's warnings, clang-tidy, the tests under AddressSanitizer and
-#                          UndefinedBehaviorSanitizer, those with threads under ThreadSanitizer
+#   tools/test.sh --full       also: formatting, clang's warnings, clang-tidy
+#   tools/test.sh --sanitize   also: the tests under AddressSanitizer and UndefinedBehaviorSanitizer, and those with
+#                              threads under ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 full=no
+sanitize=no
 case "${1:-}" in
   "") ;;
   --full) full=yes ;;
-  *) echo "usage: tools/test.sh [--full]" >&2; exit 2 ;;
+  --sanitize) sanitize=yes ;;
+  *) echo "usage: tools/test.sh [--full | --sanitize]" >&2; exit 2 ;;
 esac
 
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -68,15 +71,15 @@ if [ $full = yes ]; then
   begin "clang-format"
   sources | xargs clang-format --dry-run -Werror
 
-  begin "build with clang++"
-  build build-clang "" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
-
-  begin "clang-tidy"
+  begin "clang-tidy, with clang's warnings"
+  cmake -G Ninja -B build-clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++ \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
   sources | grep '\.cc$' | grep -vE '^(tests|tools|exec/cuda)/' |
     xargs -P "$(nproc)" -n 4 clang-tidy -p build-clang --quiet --warnings-as-errors='*' \
       2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
+fi
 
+if [ $sanitize = yes ]; then
   begin "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
   build build-asan "" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DARBALEST_SANITIZE=address,undefined
   run_tests build-asan
