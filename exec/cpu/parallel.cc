@@ -6,8 +6,8 @@
 
 // libgomp: the entry that `#pragma omp parallel` compiles to, and two functions of omp.h, which clang does not have.
 extern "C" {
-void GOMP_parallel(void (*fn)(void*), void* data, unsigned threads,
-                   unsigned flags);  // NOLINT(readability-identifier-naming)
+// NOLINTNEXTLINE(readability-identifier-naming)
+void GOMP_parallel(void (*fn)(void*), void* data, unsigned threads, unsigned flags);
 int omp_get_thread_num();
 int omp_get_num_threads();
 }
