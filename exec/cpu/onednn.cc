@@ -13,8 +13,6 @@ int omp_get_max_threads();
 namespace arbalest::onednn {
 namespace {
 
-thread_local bool inside = false;
-
 void check(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) return;
   if (status == dnnl_out_of_memory) throw Error(ErrorKind::device, "oneDNN: not enough memory to {}", what);
@@ -202,13 +200,9 @@ void BoundCall::add(const Argument& argument) {
 
 void BoundCall::run() const {
   omp_set_num_threads(primitive_.desc().threads());  // some implementations ask again while they run
-  inside = true;
   const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), cpu().stream, static_cast<int>(arguments_.size()), arguments_.data());
-  inside = false;
   check(status, "run a primitive");
 }
-
-bool inside_library() { return inside; }
 
 }  // namespace arbalest::onednn

@@ -3,7 +3,7 @@
 // A PrimitiveDesc is a chosen implementation; it is created for a number of threads, which is also the number that runs
 // it. A BoundCall holds a primitive with all its arguments: run() makes no choice. The scratchpad is the caller's.
 // oneDNN keeps the arguments of a call in a hash map: each run() allocates a few small blocks inside the library, which
-// its interface offers no way around; inside_library() tells them from ours.
+// its interface offers no way around.
 //
 // The library's cache of primitives takes descriptions that differ only in the stride of an axis of size 1 as equal,
 // and so may answer with what another layout got (nchw for nhwc where C is 1). Hence no kernel asks for a mixture of
@@ -84,8 +84,5 @@ class BoundCall {
   std::vector<std::unique_ptr<dnnl_memory, DestroyMemory>> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };
-
-// Whether the calling thread is executing a call of the library.
-bool inside_library();
 
 }  // namespace arbalest::onednn
