@@ -16,17 +16,30 @@
 HWY_BEFORE_NAMESPACE();
 namespace arbalest::mapping::HWY_NAMESPACE {
 
-// With the limit first, Min and Max of x86 (and of Highway's portable code) give x when it is NaN.
+// NaN stays NaN: the vector instructions give it when it is the second operand, the portable code never.
 template <class D, class V>
 HWY_INLINE V at_most(D d, V x, float limit) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, limit)), hn::Set(d, limit), x);
+#else
   return hn::Min(hn::Set(d, limit), x);
+#endif
+}
+
+template <class D, class V>
+HWY_INLINE V at_least(D d, V x, float limit) {
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, limit)), hn::Set(d, limit), x);
+#else
+  return hn::Max(hn::Set(d, limit), x);
+#endif
 }
 
 struct Exp {
   template <class D, class V>
   static HWY_INLINE V of(D d, V x) {
     const hn::Rebind<int32_t, D> di;
-    x = hn::Max(hn::Set(d, -104.0f), at_most(d, x, 104.0f));  // beyond, the result is 0 or infinity
+    x = at_least(d, at_most(d, x, 104.0f), -104.0f);  // beyond, the result is 0 or infinity
     // Adding 1.5 * 2^23 rounds to a whole number q, which then is the lowest bits.
     const V magic = hn::Set(d, 12582912.0f);
     const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
