@@ -17,7 +17,6 @@ case "${1:-}" in
   *) echo "usage: tools/test.sh [--full | --sanitize]" >&2; exit 2 ;;
 esac
 
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 started=$SECONDS
 stage=
 
