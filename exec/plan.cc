@@ -352,8 +352,11 @@ void PlanBuilder::place_outputs() {
     if (free_parameter_[v.at()]) fix_parameter(v, primary(v).layout);
     const int buffer = in_layout(v, Layout::row_major(type.dims()));
     buffers_[buffer].last = kEnd;
-    return PlanTensor{
-        name, type, type.bytes(), {buffers_[buffer].region, static_cast<size_t>(buffer)}};  // the offset comes later
+    return PlanTensor{name,
+                      type,
+                      type.bytes(),
+                      {buffers_[buffer].region, static_cast<size_t>(buffer)},
+                      false};  // the offset comes later
   };
   for (const GraphOutput& o : graph_.outputs) plan_->outputs_.push_back(add(o.name, o.value));
   if (graph_.loss) plan_->loss_ = add("loss", graph_.loss);
@@ -389,7 +392,8 @@ void PlanBuilder::lay_out_memory() {
   for (const GraphInput& input : graph_.inputs) {
     if (input.role != InputRole::data && input.role != InputRole::label) continue;
     const TensorType& type = graph_.at(input.value).type;
-    plan_->feeds_.push_back({input.name, type, type.bytes(), place(primary(input.value).buffer)});
+    plan_->feeds_.push_back(
+        {input.name, type, type.bytes(), place(primary(input.value).buffer), input.role == InputRole::label});
   }
 }
 
@@ -431,6 +435,11 @@ const PlanTensor* find(const std::vector<PlanTensor>& tensors, const std::string
 }  // namespace
 
 const PlanTensor* Plan::find_feed(const std::string& name) const { return find(feeds_, name); }
+const PlanTensor* Plan::label() const {
+  for (const PlanTensor& feed : feeds_)
+    if (feed.label) return &feed;
+  return nullptr;
+}
 const PlanTensor* Plan::find_output(const std::string& name) const { return find(outputs_, name); }
 
 double Plan::flops() const {

@@ -42,6 +42,7 @@ struct PlanTensor {
   TensorType type;
   size_t bytes = 0;
   Place place;
+  bool label = false;  // a feed that the loss compares with
 };
 
 struct PlanOptions {
@@ -59,6 +60,7 @@ class Plan {
   const std::vector<PlanTensor>& feeds() const { return feeds_; }      // data inputs and the label
   const std::vector<PlanTensor>& outputs() const { return outputs_; }  // model outputs, "loss", "correct"
   const PlanTensor* find_feed(const std::string& name) const;
+  const PlanTensor* label() const;                               // the first label; null: the loss takes none
   const PlanTensor* find_output(const std::string& name) const;  // model outputs
   const PlanTensor* loss() const { return loss_ ? &*loss_ : nullptr; }
   const PlanTensor* correct() const { return correct_ ? &*correct_ : nullptr; }

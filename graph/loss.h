@@ -16,8 +16,6 @@ enum class LossKind : uint8_t {
   output_mean,           // the mean of the output itself: the graph computes the loss
 };
 
-inline constexpr const char* kLabel = "label";  // the graph input that the loss adds
-
 struct LossOptions {
   LossKind kind = LossKind::cross_entropy;
   std::string output;             // empty: the only float output, else a usage error that lists them
@@ -27,10 +25,10 @@ struct LossOptions {
 };
 
 // Sets graph.loss (scalar) and graph.correct (cross-entropy and, for one-column outputs, binary: int64 scalar), and
-// adds a graph input "label" with role label (int64 of the output's shape without the class axis, or float of its
-// shape). A final Softmax, LogSoftmax or Sigmoid of the output (also behind Identity, Reshape of equal shape,
-// StopGradient-free) is recognised and never applied twice. Returns a notice for the user where something was
-// recognised, else "".
+// adds a graph input with role label, named "label" or, where that name is taken, "label_" (int64 of the output's shape
+// without the class axis, or float of its shape). A final Softmax, LogSoftmax or Sigmoid of the output (also behind
+// Identity, Reshape of equal shape, StopGradient-free) is recognised and never applied twice. Returns a notice for the
+// user where something was recognised, else "".
 std::string attach_loss(Graph& graph, const LossOptions& options);
 
 }  // namespace arbalest

@@ -13,7 +13,7 @@ struct BatchResult {
 };
 
 int64_t label_count(const Plan& plan) {
-  const PlanTensor* label = plan.find_feed("label");
+  const PlanTensor* label = plan.label();
   return label ? element_count(label->type.dims()) : 0;
 }
 

@@ -16,7 +16,7 @@ BatchLoaderOptions loader_options(const TrainingArguments& arguments) {
 // Feeds come in the order of the graph's inputs; a model has few, so finding them costs a comparison or two.
 void feed(Replica& replica, const std::vector<std::string>& names, const Batch& batch) {
   for (const PlanTensor& tensor : replica.plan().feeds()) {
-    if (tensor.name == kLabel) {
+    if (tensor.label) {
       replica.feed(tensor, batch.labels.bytes.data());
       continue;
     }

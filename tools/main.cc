@@ -1,6 +1,7 @@
 // arbalest: trains ONNX models.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -47,6 +48,7 @@ int run(int argc, char** argv) {
 }  // namespace arbalest::tools
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of its size: an error of the write, not the end
   try {
     return arbalest::tools::run(argc, argv);
   } catch (const arbalest::Error& e) {

@@ -173,9 +173,13 @@ int verify_expected(const Options& o) {
   for (const auto& [name, value] : feeds)
     if (plan->find_feed(name)) learner.replica->feed(name, value);
   if (reference.tensors.contains("label")) {
-    const PlanTensor* label = plan->find_feed("label");
+    const PlanTensor* label = plan->label();
     if (!label) throw Error(ErrorKind::usage, "{}: holds a label, but the loss takes none", o.expected);
-    learner.replica->feed("label", reference.tensors.at("label").to(label->type.dtype));
+    const HostTensor value = reference.tensors.at("label").to(label->type.dtype);
+    if (value.bytes.size() != label->bytes)
+      throw Error(ErrorKind::usage, "{}: the label has {} elements, the loss takes {}", o.expected,
+                  element_count(value.dims), element_count(label->type.dims()));
+    learner.replica->feed(*label, value.bytes.data());
   }
 
   Comparison outputs("output", tolerance(reference, "output", 1e-5)), loss("loss", tolerance(reference, "loss", 1e-5)),

@@ -42,7 +42,7 @@ inline void load_examples(Replica& replica, uint64_t first, int64_t batch, int64
     const int64_t size = static_cast<int64_t>(tensor.bytes / size_of(tensor.type.dtype)) / batch;
     for (int64_t i = 0; i < batch; ++i) {
       const uint64_t example = first + static_cast<uint64_t>(i);
-      if (tensor.name == kLabel) {
+      if (tensor.label) {
         reinterpret_cast<int64_t*>(replica.address(tensor))[i] =
             static_cast<int64_t>(random_number(example, 1u << 30) * static_cast<double>(classes));
         continue;
