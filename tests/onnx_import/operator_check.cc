@@ -1,0 +1,185 @@
+#include "tests/onnx_import/operator_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "exec/compile.h"
+#include "exec/cpu/kernels/kernels.h"
+#include "exec/replica.h"
+#include "onnx_import/importer.h"
+
+namespace arbalest {
+namespace {
+
+class RandomNumbers {
+ public:
+  double next() {  // in [-1, 1], the same in every run
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state_ >> 11) * 0x1p-52 - 1;
+  }
+  HostTensor tensor(const Dims& dims) {
+    HostTensor t(DataType::f64, dims);
+    for (double& x : t.as<double>()) x = next();
+    return t;
+  }
+
+ private:
+  uint64_t state_ = 1;
+};
+
+// The loss that is checked: every element counts with a weight of its own.
+void add_weighted_sum(Graph& graph) {
+  Builder b(graph);
+  RandomNumbers numbers;
+  Value loss = b.scalar(0, DataType::f64);
+  for (const GraphOutput& output : graph.outputs) {
+    const Value y = b.value(output.value);
+    if (!is_float(y.dtype())) continue;
+    const Value weights = b.constant(std::make_shared<const HostTensor>(numbers.tensor(y.shape().dims())));
+    std::vector<int> axes;
+    for (int axis = 0; axis < y.rank(); ++axis) axes.push_back(axis);
+    loss = loss + reduce(Reduction::sum, cast(y, DataType::f64) * weights, axes, Keep::no);
+  }
+  graph.outputs.clear();
+  graph.loss = loss.id();
+}
+
+class GraphRunner {
+ public:
+  GraphRunner(const Graph& graph, bool gradients, std::shared_ptr<const ParameterLayout> layout) {
+    CompileOptions options;
+    options.gradients = gradients;
+    options.parameters = std::move(layout);
+    plan_ = compile(graph, {}, cpu::kernel_set(), options);
+    parameters_.resize(plan_->parameters()->bytes());
+    gradients_.resize(parameters_.size());
+    states_.resize(plan_->states()->bytes());
+    for (const GraphInput& input : graph.inputs)
+      if (input.role == InputRole::parameter) write(input.name, *input.initial);
+    replica_ = std::make_unique<Replica>(plan_, ReplicaRegions{parameters_.data(), gradients_.data(), states_.data()});
+  }
+
+  const Plan& plan() const { return *plan_; }
+  std::shared_ptr<const ParameterLayout> layout() const { return plan_->parameters(); }
+  Replica& replica() { return *replica_; }
+
+  void write(const std::string& name, const HostTensor& value) {
+    write_slot(*plan_->parameters()->find(name), value, parameters_.data(), cpu::kernel_set());
+  }
+  double loss() {
+    replica_->run();
+    return replica_->loss();
+  }
+  HostTensor gradient(const std::string& name) {
+    return read_slot(*plan_->parameters()->find(name), gradients_.data(), cpu::kernel_set());
+  }
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  AlignedBytes parameters_, gradients_, states_;
+  std::unique_ptr<Replica> replica_;
+};
+
+void compare_with_differences(GraphRunner& forward, const std::string& name, const HostTensor& value,
+                              const HostTensor& gradient) {
+  constexpr double kStep = 1e-5, kTolerance = 1e-6;
+  HostTensor moved = value;
+  for (size_t i = 0; i < moved.as<double>().size(); ++i) {
+    double& element = moved.as<double>()[i];
+    const double middle = element;
+    element = middle + kStep;
+    forward.write(name, moved);
+    const double above = forward.loss();
+    element = middle - kStep;
+    forward.write(name, moved);
+    const double below = forward.loss();
+    element = middle;
+    const double expected = (above - below) / (2 * kStep);
+    EXPECT_NEAR(gradient.as<double>()[i], expected, kTolerance * (1 + std::abs(expected))) << name << " element " << i;
+  }
+  forward.write(name, value);
+}
+
+std::vector<std::string> describe_operands(const OperatorCase& c, ModelBuilder& m, Strings& inputs) {
+  std::vector<std::string> parameters;
+  RandomNumbers numbers;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    std::string name(1, static_cast<char>('a' + i));
+    if (const auto* dims = std::get_if<Dims>(&c.operands[i])) {
+      m.graph.initializer(name, numbers.tensor(*dims));
+      parameters.push_back(name);
+    } else if (const auto* constant = std::get_if<HostTensor>(&c.operands[i])) {
+      m.graph.initializer(name, *constant);
+    } else {
+      name = "";
+    }
+    inputs.push_back(name);
+  }
+  return parameters;
+}
+
+}  // namespace
+
+std::map<std::string, HostTensor> run_model(const ModelFile& file) {
+  ImportOptions options;
+  options.mode = ImportMode::inference;
+  const Imported imported = import_model(file, options);
+  GraphRunner runner(imported.graph, false, nullptr);
+  runner.replica().run();
+  std::map<std::string, HostTensor> outputs;
+  for (const PlanTensor& output : runner.plan().outputs()) outputs[output.name] = runner.replica().read(output);
+  return outputs;
+}
+
+void check_gradient(const std::string& name, const ModelBuilder& model, const std::vector<std::string>& parameters) {
+  SCOPED_TRACE(name);
+  try {
+    const ModelFile file = parse_model_file(model.bytes(), name + ".onnx");
+    ImportOptions options;
+    options.selection.train = parameters;
+    Imported imported = import_model(file, options);
+    add_weighted_sum(imported.graph);
+    GraphRunner training(imported.graph, true, nullptr);
+    GraphRunner forward(imported.graph, false, training.layout());
+    training.loss();
+    size_t checked = 0;
+    for (const GraphInput& input : imported.graph.inputs) {
+      if (input.role != InputRole::parameter) continue;
+      compare_with_differences(forward, input.name, *input.initial, training.gradient(input.name));
+      ++checked;
+    }
+    EXPECT_EQ(checked, parameters.size());
+  } catch (const Error& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
+void check_gradient(const OperatorCase& c) {
+  ModelBuilder m(c.domain.empty() ? c.opset : 17);
+  if (!c.domain.empty()) m.opset(c.domain, c.opset);
+  Strings inputs, outputs;
+  const std::vector<std::string> parameters = describe_operands(c, m, inputs);
+  for (int i = 0; i < c.outputs; ++i) {
+    outputs.push_back("y" + std::to_string(i));
+    m.graph.output(outputs.back());
+  }
+  m.graph.node(c.op, inputs, outputs, c.attributes, "node", c.domain);
+  check_gradient(c.name, m, parameters);
+}
+
+HostTensor f64_tensor(Dims dims, const std::vector<double>& values) {
+  HostTensor t(DataType::f64, std::move(dims));
+  std::copy(values.begin(), values.end(), t.as<double>().begin());
+  return t;
+}
+
+HostTensor i64_tensor(Dims dims, const std::vector<int64_t>& values) {
+  return HostTensor::i64(std::move(dims), values);
+}
+
+HostTensor bool_tensor(Dims dims, const std::vector<int64_t>& values) {
+  return i64_tensor(std::move(dims), values).to(DataType::boolean);
+}
+
+}  // namespace arbalest
