@@ -229,7 +229,10 @@ Imported translate_all(const ModelFile& file, const Preparation& p, const Import
 
   Scope scope(result.graph, p.tensors, p.reports);
   for (const DataInput& input : data.inputs) {
-    scope.define(input.name, scope.builder().add_input(input.name, InputRole::data, input.type));
+    const auto known = options.constants.find(input.name);
+    scope.define(input.name, known == options.constants.end()
+                                 ? scope.builder().add_input(input.name, InputRole::data, input.type)
+                                 : scope.builder().constant(in_compute_type(known->second)));
   }
   ImportContext import{file, options, scope, data.batch, p.names_read, result.notices};
   Failures failures;

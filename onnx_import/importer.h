@@ -8,6 +8,7 @@
 // model (subgraphs and functions included) are reported together in one Error.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ struct ImportOptions {
   // Reshape, Expand, ... that holds the fixed batch and is generalised). If the model cannot be generalised, the fixed
   // batch stays, with a notice.
   bool free_batch = true;
+  // Data inputs that always have this value: Constants of the graph.
+  std::map<std::string, TensorPtr> constants;
   ParameterSelection selection;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <unordered_set>
 
 #include "onnx_import/model_file.h"
 #include "onnx_import/tensor_reader.h"
@@ -25,6 +26,23 @@ ModelFacts facts(const ModelFile& model) {
   f.nodes = proto.graph().node_size();
   f.doc_string = proto.doc_string();
   return f;
+}
+
+std::vector<std::string> input_names(const ModelFile& model) {
+  const auto& graph = model.proto.graph();
+  std::unordered_set<std::string> initializers;
+  for (const auto& t : graph.initializer()) initializers.insert(t.name());
+  for (const auto& t : graph.sparse_initializer()) initializers.insert(t.values().name());
+  std::vector<std::string> names;
+  for (const auto& input : graph.input())
+    if (!initializers.count(input.name())) names.push_back(input.name());
+  return names;
+}
+
+std::vector<std::string> output_names(const ModelFile& model) {
+  std::vector<std::string> names;
+  for (const auto& output : model.proto.graph().output()) names.push_back(output.name());
+  return names;
 }
 
 std::map<std::string, HostTensor> read_initializers(const ModelFile& model) {

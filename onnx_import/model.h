@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "graph/host_tensor.h"
 
@@ -23,6 +24,10 @@ struct ModelFacts {
   std::string doc_string;
 };
 ModelFacts facts(const ModelFile& model);
+
+// Inputs without an initializer, and outputs, in the file's order.
+std::vector<std::string> input_names(const ModelFile& model);
+std::vector<std::string> output_names(const ModelFile& model);
 
 // Dense initializers of the main graph. Text and other types that HostTensor lacks are left out.
 std::map<std::string, HostTensor> read_initializers(const ModelFile& model);

@@ -7,11 +7,6 @@
 namespace arbalest {
 namespace {
 
-TensorPtr in_compute_type(const TensorPtr& tensor) {
-  const DataType type = compute_type(tensor->dtype);
-  return type == tensor->dtype ? tensor : std::make_shared<HostTensor>(tensor->to(type));
-}
-
 std::string_view name_of_type(onnx::AttributeProto::AttributeType type) {
   switch (type) {
     case onnx::AttributeProto::FLOAT:
@@ -47,6 +42,11 @@ onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& a) {
 
 DataType compute_type(DataType file_type) {
   return file_type == DataType::f16 || file_type == DataType::bf16 ? DataType::f32 : file_type;
+}
+
+TensorPtr in_compute_type(const TensorPtr& tensor) {
+  const DataType type = compute_type(tensor->dtype);
+  return type == tensor->dtype ? tensor : std::make_shared<HostTensor>(tensor->to(type));
 }
 
 Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports)

@@ -19,6 +19,7 @@ namespace arbalest {
 
 // float32 for 16-bit floats: weights are kept and computed with in float32.
 DataType compute_type(DataType file_type);
+TensorPtr in_compute_type(const TensorPtr& tensor);
 
 class Scope {
  public:

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,13 +12,15 @@
 #include "tools/command.h"
 #include "tools/session.h"
 #include "tools/table.h"
+#include "tools/test_data.h"
 
 namespace arbalest::tools {
 namespace {
 
 struct Options {
   ModelArguments model;
-  std::string expected, test_data;
+  std::string expected;
+  std::vector<std::string> test_data;
   int threads = 1;
 };
 
@@ -220,49 +221,10 @@ int verify_expected(const Options& o) {
   return finish({&outputs, &loss, &gradients, &losses, &after});
 }
 
-// ONNX's own layout of test data: DIR/input_0.pb ..., DIR/output_0.pb ..., in the order of the model's inputs and
-// outputs.
-int verify_test_data(const Options& o) {
-  const ModelPtr model = load_model(o.model.path);
-  ImportOptions import_options;
-  import_options.mode = ImportMode::inference;
-  import_options.free_batch = false;
-  const auto file = [&](const char* kind, size_t i) {
-    return (std::filesystem::path(o.test_data) / fmt::format("{}_{}.pb", kind, i)).string();
-  };
-  std::string name;
-  Imported imported = import_model(*model, import_options);
-  std::vector<std::pair<std::string, HostTensor>> feeds;
-  for (const GraphInput& input : imported.graph.inputs) {
-    if (input.role != InputRole::data) continue;
-    HostTensor value = read_tensor_file(file("input", feeds.size()), name);
-    const Shape& shape = imported.graph.at(input.value).type.shape;
-    for (size_t axis = 0; axis < shape.size() && axis < value.dims.size(); ++axis) {
-      std::vector<std::string> names;
-      shape[axis].add_symbols(names);
-      if (names.size() == 1) import_options.bindings.emplace(names[0], value.dims[axis]);
-    }
-    feeds.emplace_back(input.name, std::move(value));
-  }
-  imported = import_model(*model, import_options);
-  CompileOptions compile_options;
-  compile_options.threads = o.threads;
-  compile_options.gradients = false;
-  const auto plan = compile(imported.graph, {}, cpu::kernel_set(), compile_options);
-  SingleLearner learner(plan, imported.graph);
-  for (const auto& [input, value] : feeds) learner.replica->feed(input, value);
-  learner.replica->run();
-  Comparison outputs("output", 1e-4);
-  for (size_t i = 0; i < plan->outputs().size(); ++i)
-    outputs.add(plan->outputs()[i].name, learner.replica->read(plan->outputs()[i]),
-                read_tensor_file(file("output", i), name));
-  return finish({&outputs});
-}
-
 int run(const Options& o) {
   if (o.expected.empty() == o.test_data.empty())
     throw Error(ErrorKind::usage, "verify: give either --expected FILE.onnx or --test-data DIR");
-  return o.expected.empty() ? verify_test_data(o) : verify_expected(o);
+  return o.expected.empty() ? verify_test_data(o.model.path, o.test_data, o.threads) : verify_expected(o);
 }
 
 }  // namespace
@@ -276,8 +238,8 @@ Run add_verify(CLI::App& app) {
   command->add_option(
       "--expected", o->expected,
       "a model whose initializers are feed/INPUT, label, output/OUTPUT, loss, grad/NAME, losses, after/NAME");
-  command->add_option("--test-data", o->test_data,
-                      "a folder with input_N.pb and output_N.pb, as ONNX's own tests have");
+  command->add_option("--test-data", o->test_data, "folders with input_N.pb and output_N.pb, as ONNX's own tests have")
+      ->option_text("DIR ...");
   command->add_option("--threads-per-learner", o->threads, "threads of the plan")->check(CLI::PositiveNumber);
   command->footer(
       "Prints the greatest error of each quantity; exits with 1 where one is beyond its tolerance.\nExamples:\n"
