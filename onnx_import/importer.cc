@@ -118,9 +118,10 @@ void add_constants(const ModelFile& file, Preparation& p) {
 
 // ---- what is not supported
 
-bool has_integer_weights(const std::string& op) {
-  return op.starts_with("QLinear") || op.starts_with("MatMulNBits") || op.ends_with("Integer") ||
-         op.starts_with("QGemm") || op.starts_with("QAttention");
+bool has_integer_weights(std::string_view op) {
+  constexpr std::string_view kParts[] = {"QLinear",    "Integer", "NBits",    "Bnb4", "QGemm",
+                                         "QAttention", "QEmbed",  "QOrdered", "QMoE", "Quant"};
+  return std::any_of(std::begin(kParts), std::end(kParts), [&](auto part) { return op.find(part) != op.npos; });
 }
 
 struct Unsupported {

@@ -4,6 +4,7 @@
 
 #include "graph/base/error.h"
 #include "onnx_import/op_context.h"
+#include "onnx_import/standardise.h"
 
 namespace arbalest {
 namespace {
@@ -111,22 +112,6 @@ Values batch_normalization(OpContext& op) {
 
 // ---- over axes of one example
 
-struct Standardised {
-  Value y, mean, inverse_deviation;
-};
-
-Standardised standardised(const Value& x, const std::vector<int>& axes, float epsilon) {
-  const Value mean = reduce(Reduction::mean, x, axes, Keep::yes);
-  const Value centred = x - mean;
-  const Value variance = reduce(Reduction::mean, centred * centred, axes, Keep::yes);
-  const Value inverse = map([&](Scalar v) { return 1 / sqrt(v + epsilon); }, variance);
-  return {centred * inverse, mean, inverse};
-}
-
-Value scaled(const Value& y, const Value& scale, const Value& bias) {
-  return map([](Scalar e, Scalar s, Scalar b) { return e * s + b; }, y, scale, bias);
-}
-
 // InstanceNormalization-1, 6, 22
 Values instance_normalization(OpContext& op) {
   op.ignore_attribute("consumed_inputs");
@@ -144,7 +129,7 @@ Values layer_normalization(OpContext& op) {
   op.ignore_attribute("stash_type");
   const int axis = normalise_axis(op.attribute("axis", -1), x.rank());
   const Standardised s = standardised(x, axes_from(axis, x.rank()), op.attribute("epsilon", 1e-5f));
-  return {bias ? scaled(s.y, scale, bias) : s.y * scale, s.mean, s.inverse_deviation};
+  return {scaled(s.y, scale, bias), s.mean, s.inverse_deviation};
 }
 
 // GroupNormalization-18: scale and bias of a group; -21: of a channel
@@ -175,9 +160,8 @@ Values rms_normalization(OpContext& op) {
   op.ignore_attribute("stash_type");
   const float epsilon = op.attribute("epsilon", 1e-5f);
   const std::vector<int> axes = axes_from(normalise_axis(op.attribute("axis", -1), x.rank()), x.rank());
-  const Value inverse =
-      map([&](Scalar v) { return 1 / sqrt(v + epsilon); }, reduce(Reduction::mean, x * x, axes, Keep::yes));
-  return {x * inverse * op.input(1), inverse};
+  const Standardised s = root_mean_square_normalised(x, axes, epsilon);
+  return {s.y * op.input(1), s.inverse_deviation};
 }
 
 // LpNormalization-1, 22; a norm of 0 gives 0

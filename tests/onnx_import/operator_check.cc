@@ -28,15 +28,16 @@ class RandomNumbers {
   uint64_t state_ = 1;
 };
 
-// The loss that is checked: every element counts with a weight of its own.
-void add_weighted_sum(Graph& graph) {
+// The loss that is checked: every element counts with a weight of its own, or they all count alike.
+void add_sum_of_outputs(Graph& graph, bool weighted) {
   Builder b(graph);
   RandomNumbers numbers;
   Value loss = b.scalar(0, DataType::f64);
   for (const GraphOutput& output : graph.outputs) {
     const Value y = b.value(output.value);
     if (!is_float(y.dtype())) continue;
-    const Value weights = b.constant(std::make_shared<const HostTensor>(numbers.tensor(y.shape().dims())));
+    const Value weights = weighted ? b.constant(std::make_shared<const HostTensor>(numbers.tensor(y.shape().dims())))
+                                   : b.scalar(1, DataType::f64);
     std::vector<int> axes;
     for (int axis = 0; axis < y.rank(); ++axis) axes.push_back(axis);
     loss = loss + reduce(Reduction::sum, cast(y, DataType::f64) * weights, axes, Keep::no);
@@ -132,6 +133,16 @@ std::map<std::string, HostTensor> run_model(const ModelFile& file) {
   return outputs;
 }
 
+HostTensor gradient_of_sum(const ModelFile& file, const std::string& parameter) {
+  ImportOptions options;
+  options.selection.train = {parameter};
+  Imported imported = import_model(file, options);
+  add_sum_of_outputs(imported.graph, false);
+  GraphRunner runner(imported.graph, true, nullptr);
+  runner.loss();
+  return runner.gradient(parameter);
+}
+
 void check_gradient(const std::string& name, const ModelBuilder& model, const std::vector<std::string>& parameters) {
   SCOPED_TRACE(name);
   try {
@@ -139,7 +150,7 @@ void check_gradient(const std::string& name, const ModelBuilder& model, const st
     ImportOptions options;
     options.selection.train = parameters;
     Imported imported = import_model(file, options);
-    add_weighted_sum(imported.graph);
+    add_sum_of_outputs(imported.graph, true);
     GraphRunner training(imported.graph, true, nullptr);
     GraphRunner forward(imported.graph, false, training.layout());
     training.loss();

@@ -28,6 +28,9 @@ struct OperatorCase {
 // The outputs of a model whose inputs are all initializers.
 std::map<std::string, HostTensor> run_model(const ModelFile& file);
 
+// The gradient of the sum of all outputs towards one initializer.
+HostTensor gradient_of_sum(const ModelFile& file, const std::string& parameter);
+
 // The gradient of a sum of all elements of all float outputs, each with a random weight, against central differences.
 void check_gradient(const OperatorCase& c);
 void check_gradient(const std::string& name, const ModelBuilder& model, const std::vector<std::string>& parameters);
