@@ -59,6 +59,50 @@ Dim known_count(const Shape& target) {
   return count;
 }
 
+// The first entry along an axis, if all others equal it.
+TensorPtr one_entry(const HostTensor& tensor, size_t axis) {
+  const auto part = static_cast<size_t>(row_major_strides(tensor.dims)[axis]) * size_of(tensor.dtype);
+  const auto count = static_cast<size_t>(tensor.dims[axis]);
+  if (part == 0 || count == 0) return nullptr;
+  Dims dims = tensor.dims;
+  dims[axis] = 1;
+  HostTensor one(tensor.dtype, dims);
+  for (size_t from = 0, to = 0; from < tensor.bytes.size(); from += count * part, to += part) {
+    const auto first = tensor.bytes.begin() + static_cast<int64_t>(from);
+    for (size_t k = 1; k < count; ++k) {
+      if (!std::equal(first, first + static_cast<int64_t>(part), first + static_cast<int64_t>(k * part)))
+        return nullptr;
+    }
+    std::copy(first, first + static_cast<int64_t>(part), one.bytes.begin() + static_cast<int64_t>(to));
+  }
+  return std::make_shared<const HostTensor>(std::move(one));
+}
+
+// The value with size 1 at an axis along which it does not change: expanded there, or a constant, or a part of either.
+std::optional<Value> one_entry(const Value& value, size_t axis) {
+  if (value.shape()[axis] == Dim(1)) return value;
+  Builder& builder = value.builder();
+  const Node* producer = builder.graph().producer(value.id());
+  if (!producer) return std::nullopt;
+  if (const auto* constant = std::get_if<Constant>(&producer->primitive)) {
+    const TensorPtr one = one_entry(*constant->value, axis);
+    return one ? std::optional(builder.constant(one)) : std::nullopt;
+  }
+  const auto* slice = std::get_if<Slice>(&producer->primitive);
+  const bool expands = std::holds_alternative<Expand>(producer->primitive);
+  if (!slice && !expands) return std::nullopt;
+  const Value from = builder.value(producer->inputs[0]);
+  if (expands) return from.rank() == value.rank() ? one_entry(from, axis) : std::nullopt;
+  if (!(slice->size[axis] == from.shape()[axis])) return std::nullopt;
+  const std::optional<Value> one = one_entry(from, axis);
+  if (!one) return std::nullopt;
+  Slice part = *slice;
+  part.start[axis] = 0;
+  part.size[axis] = 1;
+  part.step[axis] = 1;
+  return builder.emit_one(std::move(part), {*one});
+}
+
 }  // namespace
 
 bool depends_on_batch(const Dim& d, const ExportBatch& batch) {
@@ -106,17 +150,19 @@ std::optional<Shape> generalise_expand(const Shape& input, const Shape& target, 
 
 std::optional<Value> generalise_axis(const Value& value, int axis, const Dim& wanted, const ExportBatch& batch) {
   const auto i = static_cast<size_t>(axis);
-  Value from = value;
-  const Node* producer = value.builder().graph().producer(value.id());
-  if (producer && std::holds_alternative<Expand>(producer->primitive)) {
-    from = value.builder().value(producer->inputs[0]);
-  }
-  const bool can_expand = from.rank() == value.rank() && from.shape()[i] == Dim(1);
-  if (batch.symbol.empty() || !can_expand) return std::nullopt;
+  if (batch.symbol.empty() || i >= value.shape().size()) return std::nullopt;
   if (batch.size && !(value.shape()[i] == Dim(*batch.size))) return std::nullopt;
+  const std::optional<Value> one = one_entry(value, i);
+  if (!one) return std::nullopt;
   Shape shape = value.shape();
   shape[i] = wanted;
-  return expand(from, shape);
+  return expand(*one, shape);
+}
+
+Value at_batch(const Value& value, int axis, const Dim& wanted, const ExportBatch& batch) {
+  const auto i = static_cast<size_t>(axis);
+  if (i >= value.shape().size() || value.shape()[i] == wanted) return value;
+  return generalise_axis(value, axis, wanted, batch).value_or(value);
 }
 
 }  // namespace arbalest

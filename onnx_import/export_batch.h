@@ -25,5 +25,7 @@ std::optional<Shape> generalise_expand(const Shape& input, const Shape& target, 
 // The value with the export batch at an axis where the others have the symbol, made to have it too. None where it
 // cannot be done.
 std::optional<Value> generalise_axis(const Value& value, int axis, const Dim& wanted, const ExportBatch& batch);
+// The same; the value as it is where it has the wanted size already or cannot have it.
+Value at_batch(const Value& value, int axis, const Dim& wanted, const ExportBatch& batch);
 
 }  // namespace arbalest

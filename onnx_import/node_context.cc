@@ -21,6 +21,8 @@ std::string_view name_of_type(onnx::AttributeProto::AttributeType type) {
       return "a list of floats";
     case onnx::AttributeProto::INTS:
       return "a list of integers";
+    case onnx::AttributeProto::STRINGS:
+      return "a list of strings";
     default:
       return "another type";
   }
@@ -35,6 +37,7 @@ onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& a) {
   if (a.has_t()) return onnx::AttributeProto::TENSOR;
   if (a.floats_size() > 0) return onnx::AttributeProto::FLOATS;
   if (a.ints_size() > 0) return onnx::AttributeProto::INTS;
+  if (a.strings_size() > 0) return onnx::AttributeProto::STRINGS;
   return onnx::AttributeProto::UNDEFINED;
 }
 
@@ -201,6 +204,11 @@ std::vector<int64_t> NodeContext::attribute(const std::string& name, const std::
 std::vector<float> NodeContext::float_list(const std::string& name) {
   const auto* a = find(name, onnx::AttributeProto::FLOATS);
   return a ? std::vector<float>(a->floats().begin(), a->floats().end()) : std::vector<float>{};
+}
+
+std::vector<std::string> NodeContext::string_list(const std::string& name) {
+  const auto* a = find(name, onnx::AttributeProto::STRINGS);
+  return a ? std::vector<std::string>(a->strings().begin(), a->strings().end()) : std::vector<std::string>{};
 }
 
 TensorPtr NodeContext::tensor_attribute(const std::string& name) {

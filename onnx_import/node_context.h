@@ -83,6 +83,7 @@ class NodeContext final : public OpContext {
   std::string attribute(const std::string& name, const std::string& otherwise) override;
   std::vector<int64_t> attribute(const std::string& name, const std::vector<int64_t>& otherwise) override;
   std::vector<float> float_list(const std::string& name) override;
+  std::vector<std::string> string_list(const std::string& name) override;
   TensorPtr tensor_attribute(const std::string& name) override;
   TensorPtr constant_value() override;
 

@@ -74,6 +74,7 @@ class OpContext {
   }
   virtual std::vector<int64_t> attribute(const std::string& name, const std::vector<int64_t>& otherwise) = 0;
   virtual std::vector<float> float_list(const std::string& name) = 0;
+  virtual std::vector<std::string> string_list(const std::string& name) = 0;
   virtual TensorPtr tensor_attribute(const std::string& name) = 0;  // null when absent
   virtual TensorPtr constant_value() = 0;                           // of a Constant node, whichever attribute holds it
   int64_t required_integer(const std::string& name);                // model error: "attribute 'to' is missing"

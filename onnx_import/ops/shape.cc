@@ -164,13 +164,17 @@ Values transpose_node(OpContext& op) {
 
 // Expand-8, 13: both ways, so an entry of 1 keeps the input's size
 Values expand_node(OpContext& op) {
-  const Value x = op.input(0);
+  Value x = op.input(0);
   Shape target;
   for (const Dim& d : op.contents(1)) target.push_back(d);
   const bool is_index = is_integer(x.dtype()) && target.size() <= 1;  // part of shape arithmetic
   if (const auto general = is_index ? std::nullopt : generalise_expand(x.shape(), target, op.export_batch())) {
     op.notice(fmt::format("shape {} generalised to {}", to_string(target), to_string(*general)));
     target = *general;
+  }
+  for (int i = 1; i <= std::min(x.rank(), target.rank()); ++i) {  // from the last axis
+    const Dim& wanted = target[target.size() - static_cast<size_t>(i)];
+    if (depends_on_batch(wanted, op.export_batch())) x = at_batch(x, x.rank() - i, wanted, op.export_batch());
   }
   return {expand(x, broadcast(x.shape(), target))};
 }
