@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/join_slices.h"
 #include "graph/primitive_fields.h"
 
 namespace arbalest {
@@ -83,7 +84,7 @@ class Differentiation {
   Value total(ValueId v) {
     Values& terms = contributions_[v.at()];
     if (terms.empty()) return Value();
-    terms = {sum(terms)};
+    if (terms.size() > 1) terms = {sum(join_slices(terms))};
     return terms[0];
   }
 

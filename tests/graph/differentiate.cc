@@ -7,11 +7,14 @@
 
 #include <algorithm>
 
+#include "graph/passes/passes.h"
 #include "graph/print.h"
 #include "tests/graph/small_graphs.h"
 
 namespace arbalest {
 namespace {
+
+using ::testing::ElementsAre;
 
 template <class P>
 int64_t count(const Graph& graph) {
@@ -53,6 +56,37 @@ loss = %2
 gradient of %w = %6
 gradient of %c = %7
 )");
+}
+
+// The steps of a loop cut one value into parts: their gradients lie side by side, none is padded to the whole.
+TEST(Differentiate, SlicesOfOneValueAreJoined) {
+  Graph graph;
+  Builder b(graph);
+  const Value w = parameter(b, "w", f32({4, 3}));
+  Value sum = slice(w, 0, 3, 1);
+  for (int64_t i = 3; i-- > 0;) sum = sum * slice(w, 0, i, 1);
+  set_loss(sum);
+  differentiate(graph);
+  drop_dead_nodes(graph);
+  EXPECT_EQ(count<SliceBackward>(graph), 0);
+  EXPECT_EQ(count<Pad>(graph), 0);
+  EXPECT_EQ(count<Concat>(graph), 1);
+}
+
+TEST(Differentiate, SlicesThatOverlapOrLeaveGaps) {
+  Graph graph;
+  Builder b(graph);
+  const Value w = parameter(b, "w", f32({9}));
+  set_loss(slice(w, 0, 1, 2) * slice(w, 0, 2, 2) * slice(w, 0, 4, 2));  // the second shares an element with the first
+  const size_t forward = graph.nodes.size();
+  differentiate(graph);
+  verify(graph);
+  std::vector<std::string> sides;
+  for (size_t i = forward; i < graph.nodes.size(); ++i) {
+    if (const auto* pad = std::get_if<Pad>(&graph.nodes[i].primitive))
+      sides.push_back(to_string(pad->begin[0]) + " " + to_string(pad->end[0]));
+  }
+  EXPECT_THAT(sides, ElementsAre("1 0", "1 3", "2 5"));
 }
 
 // A rule that was run once for each path would be run 2^40 times.
