@@ -31,7 +31,7 @@ Axis axis_of(const onnx::TensorShapeProto::Dimension& d) {
 
 std::optional<Declaration> declaration_of(const onnx::ValueInfoProto& input, bool is_needed) {
   const bool is_tensor = input.type().has_tensor_type();
-  const auto dtype = is_tensor ? data_type_of_onnx(input.type().tensor_type().elem_type()) : std::nullopt;
+  const auto dtype = is_tensor ? storage_type_of_onnx(input.type().tensor_type().elem_type()) : std::nullopt;
   if (dtype && input.type().tensor_type().has_shape()) {
     Declaration declaration{input.name(), compute_type(*dtype), {}};
     for (const auto& d : input.type().tensor_type().shape().dim()) declaration.axes.push_back(axis_of(d));

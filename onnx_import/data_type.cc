@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "onnx_import/narrow_type.h"
+
 namespace arbalest {
 namespace {
 
@@ -23,19 +25,8 @@ constexpr std::array<std::pair<DataType, int32_t>, 13> kTypes = {{{DataType::f32
                                                                   {DataType::bf16, 16}}};
 
 // Types that Arbalest has no tensors of: they may occur in a model as long as nothing computes with them.
-constexpr std::array<std::pair<int32_t, const char*>, 13> kOtherNames = {{{8, "string"},
-                                                                          {14, "complex64"},
-                                                                          {15, "complex128"},
-                                                                          {17, "float8e4m3fn"},
-                                                                          {18, "float8e4m3fnuz"},
-                                                                          {19, "float8e5m2"},
-                                                                          {20, "float8e5m2fnuz"},
-                                                                          {21, "uint4"},
-                                                                          {22, "int4"},
-                                                                          {23, "float4e2m1"},
-                                                                          {24, "float8e8m0"},
-                                                                          {25, "uint2"},
-                                                                          {26, "int2"}}};
+constexpr std::array<std::pair<int32_t, const char*>, 3> kOtherNames = {
+    {{8, "string"}, {14, "complex64"}, {15, "complex128"}}};
 
 }  // namespace
 
@@ -53,7 +44,13 @@ std::optional<DataType> data_type_of_onnx(int32_t onnx_type) {
   return std::nullopt;
 }
 
+std::optional<DataType> storage_type_of_onnx(int32_t onnx_type) {
+  const NarrowType* narrow = narrow_type(onnx_type);
+  return narrow ? narrow->storage : data_type_of_onnx(onnx_type);
+}
+
 std::string onnx_type_name(int32_t onnx_type) {
+  if (const NarrowType* narrow = narrow_type(onnx_type)) return narrow->name;
   if (const auto type = data_type_of_onnx(onnx_type)) return std::string(name_of(*type));
   for (const auto& [number, name] : kOtherNames) {
     if (number == onnx_type) return name;

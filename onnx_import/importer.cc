@@ -7,6 +7,7 @@
 #include "graph/passes/passes.h"
 #include "onnx_import/data_inputs.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/narrow_type.h"
 #include "onnx_import/node_context.h"
 #include "onnx_import/tensor_reader.h"
 
@@ -30,7 +31,7 @@ std::string foreign_kind(const onnx::TypeProto& type) {
   if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) return "";
   if (!type.has_tensor_type()) return "not a tensor (a sequence, an optional or a map)";
   const int32_t element = type.tensor_type().elem_type();
-  return element == 0 || data_type_of_onnx(element) ? "" : "of element type " + onnx_type_name(element);
+  return element == 0 || storage_type_of_onnx(element) ? "" : "of element type " + onnx_type_name(element);
 }
 
 void check_wanted_outputs(const FlatGraph& flat, const onnx::GraphProto& graph,
@@ -86,7 +87,7 @@ void add_initializers(const ModelFile& file, Preparation& p) {
       continue;
     }
     const TensorPtr value = is_read ? std::make_shared<HostTensor>(read_tensor(t, file)) : nullptr;
-    p.tensors.push_back({t.name(), type_of(t), value, false});
+    p.tensors.push_back({t.name(), type_of(t), value, false, narrow_type(t.data_type()) != nullptr});
   }
   for (const auto& t : graph.sparse_initializer()) {
     const auto value = std::make_shared<HostTensor>(read_tensor(t, file));
@@ -222,6 +223,19 @@ void check_any_batch(const Graph& graph, const ExportBatch& batch) {
   bind(other, {{batch.symbol, *batch.size + 1}});  // infers all types again
 }
 
+// The element types that the file tells of values, for those that are kept in a wider type.
+void note_element_types(const ModelFile& file, const FlatGraph& flat, Scope& scope) {
+  const auto& graph = file.proto.graph();
+  for (const auto* list : {&graph.input(), &graph.value_info(), &graph.output()})
+    for (const auto& value : *list) scope.set_onnx_type(value.name(), value.type().tensor_type().elem_type());
+  for (const auto& t : graph.initializer()) scope.set_onnx_type(t.name(), t.data_type());
+  for (const FlatNode& node : flat.nodes) {
+    if (node.proto->op_type() != "Constant" || node.proto->output_size() == 0) continue;
+    for (const auto& a : node.proto->attribute())
+      if (a.name() == "value") scope.set_onnx_type(node.proto->output(0), a.t().data_type());
+  }
+}
+
 Imported translate_all(const ModelFile& file, const Preparation& p, const ImportOptions& options, bool free_batch) {
   Imported result;
   result.notices = p.notices;
@@ -229,6 +243,7 @@ Imported translate_all(const ModelFile& file, const Preparation& p, const Import
   result.batch_symbol = data.batch.symbol;
 
   Scope scope(result.graph, p.tensors, p.reports);
+  note_element_types(file, p.flat, scope);
   for (const DataInput& input : data.inputs) {
     const auto known = options.constants.find(input.name);
     scope.define(input.name, known == options.constants.end()

@@ -1,7 +1,9 @@
 #include "onnx_import/node_context.h"
 
 #include "graph/base/error.h"
+#include "onnx_import/data_type.h"
 #include "onnx_import/glob.h"
+#include "onnx_import/narrow_type.h"
 #include "onnx_import/tensor_reader.h"
 
 namespace arbalest {
@@ -98,6 +100,17 @@ void Scope::update_state(const std::string& name, Value next) {
   updates[place->second] = {state(name).id(), next.id()};  // of several nodes with one statistic the last counts
 }
 
+int32_t Scope::onnx_type(const std::string& name) {
+  const auto known = onnx_types_.find(name);
+  return known == onnx_types_.end() ? onnx_data_type(find(name).dtype()) : known->second;
+}
+
+void Scope::set_onnx_type(const std::string& name, int32_t type) {
+  const auto dtype = data_type_of_onnx(type);
+  const bool is_kept_wider = dtype ? compute_type(*dtype) != *dtype : narrow_type(type) != nullptr;
+  if (is_kept_wider) onnx_types_[name] = type;
+}
+
 TensorPtr Scope::tensor(const std::string& name) const {
   const auto index = tensor_index_.find(name);
   return index == tensor_index_.end() ? nullptr : in_compute_type(tensors_[index->second].value);
@@ -133,6 +146,10 @@ Value NodeContext::input(int i) {
   const Value value = import_.scope.find(input_name(i));
   ensure(static_cast<bool>(value), "input '{}' has no value yet", input_name(i));
   return value;
+}
+
+void NodeContext::set_onnx_type(int output, int32_t type) {
+  import_.scope.set_onnx_type(node_.proto->output(output), type);
 }
 
 std::vector<Dim> NodeContext::contents(int i) {

@@ -30,6 +30,9 @@ class Scope {
   Value find(const std::string& name);   // none: unknown, because the node that gives it failed
   Value state(const std::string& name);  // none: no tensor of the model has the name
   void update_state(const std::string& name, Value next);
+  // Element type of the value in the file, where the file or a node tells one that is kept in a wider type.
+  int32_t onnx_type(const std::string& name);
+  void set_onnx_type(const std::string& name, int32_t type);
   // Of a tensor that the model holds, in the compute type; null for anything else.
   TensorPtr tensor(const std::string& name) const;
 
@@ -39,7 +42,8 @@ class Scope {
   std::unordered_map<std::string, size_t> tensor_index_;
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<std::string, Value> states_;
-  std::unordered_map<std::string, size_t> updates_;  // state name -> place in graph.updates
+  std::unordered_map<std::string, int32_t> onnx_types_;  // of 16-bit floats and narrow types
+  std::unordered_map<std::string, size_t> updates_;      // state name -> place in graph.updates
 };
 
 // What the nodes of one import share.
@@ -72,6 +76,8 @@ class NodeContext final : public OpContext {
   int64_t random_stream() const override { return node_.index; }
 
   Value input(int i) override;
+  int32_t onnx_type(int i) override { return import_.scope.onnx_type(input_name(i)); }
+  void set_onnx_type(int output, int32_t type) override;
   std::vector<Dim> contents(int i) override;
   TensorPtr constant_tensor(int i) override;
   Value state_input(int i) override;

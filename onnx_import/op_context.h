@@ -3,7 +3,7 @@
 // A translation is one function: Values f(OpContext&): it reads attributes and inputs and emits primitives. An
 // attribute or an input that it never asked for is an error, raised by the importer after the call; so is an output
 // that the model reads and the function does not give. Errors thrown inside get file, node name and operator in front.
-// 16-bit floats are float32 here.
+// 16-bit floats are float32 here, types of less than 16 bits what narrow_type.h says.
 #pragma once
 
 #include <functional>
@@ -47,6 +47,10 @@ class OpContext {
 
   // ---- inputs; asking marks them as known
   virtual Value input(int i) = 0;  // model error when missing
+  // The element type of input i in the file: ONNX's number. The Value has a wider one where the type is narrow.
+  virtual int32_t onnx_type(int i) = 0;
+  // Tells the narrow type of an output (narrow_type.h) to those that ask with onnx_type().
+  virtual void set_onnx_type(int output, int32_t type) = 0;
   Value optional_input(int i) { return has_input(i) ? input(i) : Value(); }
   // The elements of an integer input, known at import as expressions of the symbols; unsupported error when only the
   // data tell them.

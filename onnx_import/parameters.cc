@@ -220,6 +220,11 @@ ParameterReport report_of(const ModelTensor& t, const Readers& readers) {
     r.why = t.value ? "no node reads it" : "unused: no output depends on it";
     return r;
   }
+  if (t.is_narrow) {
+    r.use = TensorUse::quantisation;
+    r.why = fmt::format("of less than 16 bits: {}", places(readers));
+    return r;
+  }
   if (!is_float(t.type.dtype)) {
     r.use = TensorUse::shape;
     r.why = fmt::format("{}, not a float: {}", name_of(t.type.dtype), places(readers));
@@ -290,7 +295,7 @@ class Selector {
 
 bool can_be_selected(const ParameterReport& r, const ModelTensor& t) {
   const bool is_scalar_or_mask = r.use == TensorUse::scalar_constant || r.use == TensorUse::other;
-  return t.value && is_float(t.type.dtype) && (r.trains || is_scalar_or_mask || t.is_constant_node);
+  return t.value && !t.is_narrow && is_float(t.type.dtype) && (r.trains || is_scalar_or_mask || t.is_constant_node);
 }
 
 void apply_selection(std::vector<ParameterReport>& reports, const std::vector<ModelTensor>& tensors,

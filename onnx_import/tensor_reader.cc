@@ -8,6 +8,7 @@
 #include "graph/base/error.h"
 #include "onnx_import/data_type.h"
 #include "onnx_import/external_data.h"
+#include "onnx_import/narrow_type.h"
 
 namespace arbalest {
 namespace {
@@ -18,9 +19,8 @@ static_assert(std::endian::native == std::endian::little, "raw_data is little-en
 constexpr uint64_t kMaxDenseBytes = uint64_t{2} << 30;
 
 DataType read_type(int32_t onnx_type) {
-  if (const auto type = data_type_of_onnx(onnx_type)) return *type;
-  throw Error(ErrorKind::unsupported,
-              "element type {}; only floats of 16, 32 and 64 bits, integers of 8 to 64 bits and bool can be read",
+  if (const auto type = storage_type_of_onnx(onnx_type)) return *type;
+  throw Error(ErrorKind::unsupported, "element type {}; only real numbers and bool can be read",
               onnx_type_name(onnx_type));
 }
 
@@ -92,6 +92,22 @@ void copy_typed_field(const onnx::TensorProto& t, HostTensor& out) {
   }
 }
 
+// From bytes as raw_data has them; typed fields have one of these bytes an entry.
+HostTensor read_narrow(const onnx::TensorProto& t, const NarrowType& type, const TensorHeader& header) {
+  std::vector<std::byte> packed(header.bytes);
+  if (t.has_raw_data() && t.int32_data_size() == 0) {
+    require(t.raw_data().size() == packed.size(), "raw_data has {} bytes, but {} {} needs {}", t.raw_data().size(),
+            type.name, to_string(header.dims), packed.size());
+    if (!packed.empty()) std::memcpy(packed.data(), t.raw_data().data(), packed.size());
+  } else {
+    require(static_cast<size_t>(t.int32_data_size()) == packed.size(), "int32_data has {} values, but {} {} needs {}",
+            t.int32_data_size(), type.name, to_string(header.dims), packed.size());
+    std::transform(t.int32_data().begin(), t.int32_data().end(), packed.begin(),
+                   [](int32_t x) { return static_cast<std::byte>(x & 0xff); });
+  }
+  return unpack(type, header.dims, packed);
+}
+
 HostTensor read_embedded(const onnx::TensorProto& t, const TensorHeader& header) {
   const uint64_t count = header.bytes / size_of(header.dtype);
   const TypedField field = typed_field(t, header.dtype);
@@ -114,8 +130,14 @@ HostTensor read_embedded(const onnx::TensorProto& t, const TensorHeader& header)
 
 HostTensor read_unnamed(const onnx::TensorProto& t, const ModelFile& model) {
   const TensorHeader header = read_header(t);
-  if (!is_external(t)) return read_embedded(t, header);
+  const NarrowType* narrow = narrow_type(t.data_type());
+  if (!is_external(t)) return narrow ? read_narrow(t, *narrow, header) : read_embedded(t, header);
   const ExternalRegion region = locate_external_data(t, model, header.bytes);
+  if (narrow) {
+    AlignedBytes packed(header.bytes);
+    read_external_data(region, 0, packed);
+    return unpack(*narrow, header.dims, packed);
+  }
   HostTensor out(header.dtype, header.dims);
   read_external_data(region, 0, out.bytes);
   normalise_bools(out);
@@ -196,6 +218,8 @@ HostTensor read_constant_attribute(const onnx::AttributeProto& a, const ModelFil
 TensorHeader read_header(const onnx::TensorProto& tensor) {
   TensorHeader header{read_type(tensor.data_type()), Dims(tensor.dims().begin(), tensor.dims().end()), 0};
   header.bytes = byte_size(header.dims, header.dtype);
+  if (const NarrowType* narrow = narrow_type(tensor.data_type()))
+    header.bytes = packed_bytes(*narrow, element_count(header.dims));
   if (tensor.has_segment())
     throw Error(ErrorKind::unsupported, "a segment of a tensor; save the model with whole tensors");
   return header;

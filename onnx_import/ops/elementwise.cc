@@ -1,6 +1,7 @@
 // Arithmetic, mathematics, comparisons and logic, element by element.
 #include "graph/base/error.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/narrow_type.h"
 #include "onnx_import/op_context.h"
 
 namespace arbalest {
@@ -106,31 +107,27 @@ Values where(OpContext& op) {
   return {map([](Scalar c, Scalar a, Scalar b) { return select(c, a, b); }, op.input(0), op.input(1), op.input(2))};
 }
 
-DataType type_attribute(OpContext& op, const std::string& name) {
-  const auto onnx_type = static_cast<int32_t>(op.required_integer(name));
-  const auto type = data_type_of_onnx(onnx_type);
-  if (!type) throw Error(ErrorKind::unsupported, "attribute '{}': type {}", name, onnx_type_name(onnx_type));
-  return *type;
-}
-
 // 16-bit floats are float32 here, so a cast from or to them changes nothing but the values' last bits.
-Value cast_to(const Value& x, DataType type) {
-  const bool half = type == DataType::f16 || type == DataType::bf16;
-  return cast(x, half ? DataType::f32 : type);
+Values cast_to(OpContext& op, int32_t onnx_type) {
+  const bool saturate = op.attribute("saturate", 1) != 0;
+  const std::string round_mode = op.attribute("round_mode", "up");
+  if (const NarrowType* narrow = narrow_type(onnx_type)) {
+    op.set_onnx_type(0, onnx_type);
+    return {map([&](Scalar x) { return round_to(*narrow, x, saturate, round_mode); }, op.input(0))};
+  }
+  const auto type = data_type_of_onnx(onnx_type);
+  if (!type) throw Error(ErrorKind::unsupported, "a cast to {}", onnx_type_name(onnx_type));
+  const bool half = *type == DataType::f16 || *type == DataType::bf16;
+  return {cast(op.input(0), half ? DataType::f32 : *type)};
 }
 
 // Cast-6, 9, 13, 19, 21, 23, 24, 25, 28: saturate and round_mode concern 8-bit floats only
-Values cast_to_attribute(OpContext& op) {
-  op.ignore_attribute("saturate");
-  op.ignore_attribute("round_mode");
-  return {cast_to(op.input(0), type_attribute(op, "to"))};
-}
+Values cast_to_attribute(OpContext& op) { return cast_to(op, static_cast<int32_t>(op.required_integer("to"))); }
 
 // CastLike-15, 19, 21, 23, 24, 25
 Values cast_like(OpContext& op) {
-  op.ignore_attribute("saturate");
-  op.ignore_attribute("round_mode");
-  return {cast_to(op.input(0), op.input(1).dtype())};
+  op.input(1);
+  return cast_to(op, op.onnx_type(1));
 }
 
 // Identity-1, 13, ..., 25; of 16-bit floats too

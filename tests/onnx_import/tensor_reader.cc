@@ -107,8 +107,8 @@ TEST(TensorReader, RefusesWrongData) {
 }
 
 TEST(TensorReader, RefusesTypesWithoutTensors) {
-  for (const auto& [type, name] : std::vector<std::pair<int, std::string>>{
-           {0, "0 (undefined)"}, {8, "string"}, {14, "complex64"}, {17, "float8e4m3fn"}, {22, "int4"}, {99, "99"}}) {
+  for (const auto& [type, name] :
+       std::vector<std::pair<int, std::string>>{{0, "0 (undefined)"}, {8, "string"}, {14, "complex64"}, {99, "99"}}) {
     EXPECT_THAT(fault(tensor(type, {1})), HasSubstr("element type " + name));
   }
 }
