@@ -12,12 +12,13 @@ void write_initial_values(const Graph& graph, const Plan& plan, std::byte* param
 }
 
 LearnerMemory::LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device,
-                             const KernelSet& kernels, int optimiser_states, const StepCounter& counter) {
+                             const KernelSet& kernels, const Optimiser& optimiser, const StepCounter& counter)
+    : measures_(optimiser.measure_count()) {
   const size_t bytes = plan->parameters()->bytes();
   parameters_ = device.allocate(bytes);
   gradients_ = device.allocate(bytes);
   states_ = device.allocate(plan->states()->bytes());
-  for (int i = 0; i < optimiser_states; ++i) {
+  for (int i = 0; i < optimiser.state_count(); ++i) {
     optimiser_memory_.push_back(device.allocate(bytes));
     optimiser_arrays_.push_back(reinterpret_cast<float*>(optimiser_memory_.back().get()));
   }

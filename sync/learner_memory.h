@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "exec/device.h"
+#include "exec/optimiser/optimiser.h"
 #include "exec/replica.h"
 
 namespace arbalest {
@@ -13,18 +14,20 @@ class LearnerMemory {
  public:
   // Allocates on the device; the parameters and states start as the graph's initial values.
   LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
-                int optimiser_states, const StepCounter& counter);
+                const Optimiser& optimiser, const StepCounter& counter);
 
   Replica& replica() { return *replica_; }
   float* parameters() { return reinterpret_cast<float*>(parameters_.get()); }
   float* gradients() { return reinterpret_cast<float*>(gradients_.get()); }
   float* states() { return reinterpret_cast<float*>(states_.get()); }
   const std::vector<float*>& optimiser_states() const { return optimiser_arrays_; }
+  double* measures() { return measures_.empty() ? nullptr : measures_.data(); }
 
  private:
   DeviceMemory parameters_, gradients_, states_;
   std::vector<DeviceMemory> optimiser_memory_;
   std::vector<float*> optimiser_arrays_;
+  std::vector<double> measures_;
   std::unique_ptr<Replica> replica_;
 };
 

@@ -24,6 +24,7 @@ struct Learner {
   float* weights = nullptr;
   float* gradients = nullptr;
   float* states[kMostOptimiserStates] = {};  // of the optimiser, as many as it counts
+  double* measures = nullptr;                // of the optimiser, as many as it counts
   float* statistics = nullptr;               // running means and variances
   // Computes the gradients of the learner's batch of this iteration; moves the statistics.
   std::function<void(int64_t iteration)> forward_backward;
@@ -42,6 +43,7 @@ struct Learners {
   int64_t parameters = 0;  // elements
   int64_t statistics = 0;
   const Optimiser* optimiser = nullptr;
+  int64_t states_since = 0;  // the iteration before which the optimiser's states were zeroed
   std::function<double(int64_t iteration)> learning_rate;  // called by several threads
 
   size_t count() const {

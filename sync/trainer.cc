@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "exec/cpu/cpu_device.h"
+#include "exec/optimiser/average.h"
 
 namespace arbalest {
 namespace {
@@ -28,6 +29,22 @@ std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, c
   throw Error(ErrorKind::internal, "unknown synchroniser");
 }
 
+std::vector<ParameterSegment> segments_of(const ParameterLayout& layout, const TrainerOptions& options) {
+  std::vector<ParameterSegment> segments;
+  for (const ParameterSlot& slot : layout.slots()) {
+    const auto begin = static_cast<int64_t>(slot.offset / sizeof(float));
+    ParameterSegment segment{
+        {begin, begin + static_cast<int64_t>(slot.bytes() / sizeof(float))}, 1, options.optimiser.weight_decay};
+    const auto setting = options.parameters.find(slot.name);
+    if (setting != options.parameters.end()) {
+      segment.rate = setting->second.rate;
+      segment.weight_decay = setting->second.weight_decay.value_or(segment.weight_decay);
+    }
+    segments.push_back(segment);
+  }
+  return segments;
+}
+
 void check_float32(const Graph& graph) {
   for (const GraphInput& input : graph.inputs) {
     const DataType type = graph.at(input.value).type.dtype;
@@ -42,13 +59,14 @@ void check_float32(const Graph& graph) {
 
 Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels,
                  const TrainerOptions& options, LoadBatch load)
-    : kernels_(kernels), load_(std::move(load)), optimiser_(options.sgd), learning_rate_(options.learning_rate) {
+    : kernels_(kernels), load_(std::move(load)), accumulate_(options.accumulate) {
   check_float32(training);
   CompileOptions compile_options;
   compile_options.threads = options.threads_per_learner;
   plan_ = compile(training, bindings, kernels, compile_options);
   if (plan_->parameters()->slots().empty())
     throw Error(ErrorKind::model, "the model has no trainable parameters: nothing to train");
+  optimiser_ = std::make_unique<Optimiser>(options.optimiser, segments_of(*plan_->parameters(), options));
   make_learners(training, kernels, options);
   collective_ = make_local_collective();
   synchroniser_ = make_synchroniser(options, learners_, *collective_);
@@ -62,8 +80,9 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
   losses_.resize(k);
   learners_.parameters = static_cast<int64_t>(plan_->parameters()->bytes() / sizeof(float));
   learners_.statistics = static_cast<int64_t>(plan_->states()->bytes() / sizeof(float));
-  learners_.optimiser = &optimiser_;
-  learners_.learning_rate = [this](int64_t) { return learning_rate_; };
+  learners_.optimiser = optimiser_.get();
+  learners_.learning_rate = options.schedule;
+  if (!learners_.learning_rate) learners_.learning_rate = [rate = options.learning_rate](int64_t) { return rate; };
   for (int d = 0; d < options.devices; ++d) {
     devices_.push_back(make_cpu_device());
     DeviceLearners view;
@@ -75,15 +94,16 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
       stream.threads = options.threads_per_learner;
       stream.cores = cores_of(number, k, options.threads_per_learner);
       streams_.push_back(devices_.back()->make_stream(stream));
-      memories_.push_back(std::make_unique<LearnerMemory>(plan_, training, *devices_.back(), kernels,
-                                                          optimiser_.state_count(),
+      memories_.push_back(std::make_unique<LearnerMemory>(plan_, training, *devices_.back(), kernels, *optimiser_,
                                                           StepCounter{options.seed, static_cast<uint64_t>(number), 0}));
       LearnerMemory& memory = *memories_.back();
       Learner learner;
       learner.worker = {streams_.back().get(), options.threads_per_learner};
       learner.weights = memory.parameters();
       learner.gradients = memory.gradients();
-      for (int s = 0; s < optimiser_.state_count(); ++s) learner.states[s] = memory.optimiser_states()[s];
+      for (int s = 0; s < optimiser_->state_count(); ++s) learner.states[s] = memory.optimiser_states()[s];
+      learner.measures = memory.measures();
+      if (accumulate_ > 1) accumulated_.push_back(devices_.back()->allocate(plan_->parameters()->bytes()));
       learner.statistics = memory.states();
       learner.forward_backward = [this, number](int64_t iteration) { forward_backward(number, iteration); };
       view.synchronising.push_back(learner.worker);
@@ -93,16 +113,39 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
   }
 }
 
-void Trainer::forward_backward(int learner, int64_t iteration) {
+double Trainer::run_batch(int learner, int64_t step) {
   Replica& replica = memories_[learner]->replica();
   load_(learner, replica);
-  replica.counter().step = static_cast<uint64_t>(iteration);
+  replica.counter().step = static_cast<uint64_t>(step);
   replica.run();
-  const double loss = replica.loss();
+  return replica.loss();
+}
+
+// Of several batches: the mean of their losses and gradients, added up in their order.
+void Trainer::forward_backward(int learner, int64_t iteration) {
+  double loss = run_batch(learner, iteration * accumulate_);
+  if (accumulate_ > 1) {
+    float* gradients = memories_[learner]->gradients();
+    float* sum = reinterpret_cast<float*>(accumulated_[learner].get());
+    std::memcpy(sum, gradients, plan_->parameters()->bytes());
+    for (int i = 1; i < accumulate_; ++i) {
+      loss += run_batch(learner, iteration * accumulate_ + i);
+      const bool last = i == accumulate_ - 1;
+      const float* const terms[] = {sum, gradients};
+      sum_of(terms, last ? 1.0f / static_cast<float>(accumulate_) : 1.0f, last ? gradients : sum, 0,
+             learners_.parameters);
+    }
+    loss /= accumulate_;
+  }
   if (!std::isfinite(loss))
     throw Error(ErrorKind::model, "the loss of iteration {} is {}; a lower --lr may help", iteration + 1, loss);
   losses_[learner].sum += loss;
   ++losses_[learner].count;
+}
+
+void Trainer::restart() {
+  learners_.states_since = iteration();
+  synchroniser_->restart();
 }
 
 void Trainer::run(int64_t iterations) {
@@ -148,7 +191,7 @@ std::map<std::string, HostTensor> Trainer::trained() {
 size_t Trainer::learner_bytes() const {
   const size_t parameters = plan_->parameters()->bytes();
   return plan_->arena_bytes() + plan_->states()->bytes() +
-         parameters * static_cast<size_t>(2 + optimiser_.state_count());
+         parameters * static_cast<size_t>(2 + optimiser_->state_count());
 }
 
 }  // namespace arbalest

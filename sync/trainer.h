@@ -10,11 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "exec/compile.h"
-#include "exec/optimiser/sgd.h"
+#include "exec/optimiser/optimiser.h"
 #include "sync/learner_memory.h"
 #include "sync/synchroniser.h"
 #include "sync/task_runner.h"
@@ -23,20 +24,30 @@ namespace arbalest {
 
 enum class SyncKind : uint8_t { none, ssgd, sma };
 
+// What is special of one parameter.
+struct ParameterSetting {
+  double rate = 1;  // times the learning rate
+  std::optional<double> weight_decay;
+};
+
 struct TrainerOptions {
   int learners = 1;  // on each device
   int devices = 1;   // CPU devices of this process
   int threads_per_learner = 1;
   uint64_t seed = 1;
   double learning_rate = 0.01;
-  SgdOptions sgd;
+  // The learning rate of an iteration, called by several threads; none: constant.
+  std::function<double(int64_t iteration)> schedule;
+  OptimiserOptions optimiser;
+  std::map<std::string, ParameterSetting> parameters;  // by name
+  int accumulate = 1;                                  // batches whose mean gradient makes a step
   SyncKind sync = SyncKind::none;
   SmaOptions sma;
 };
 
 class Trainer {
  public:
-  // Puts the learner's next batch into the feeds of its replica. Called on the learner's thread, once an iteration.
+  // Puts the learner's next batch into the feeds of its replica. Called on the learner's thread, once a batch.
   using LoadBatch = std::function<void(int learner, Replica& replica)>;
 
   // `training` has its loss attached; float32 only.
@@ -57,7 +68,7 @@ class Trainer {
   // Parameters and running statistics by their ONNX names, row-major.
   std::map<std::string, HostTensor> trained();
 
-  void restart() { synchroniser_->restart(); }  // for a step of the learning rate
+  void restart();  // for a step of the learning rate
 
   const Plan& plan() const { return *plan_; }
   const TaskGraph& tasks() const { return runner_->graph(); }
@@ -72,6 +83,7 @@ class Trainer {
 
   void make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options);
   void forward_backward(int learner, int64_t iteration);
+  double run_batch(int learner, int64_t step);
 
   const KernelSet& kernels_;
   LoadBatch load_;
@@ -80,8 +92,9 @@ class Trainer {
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<LearnerMemory>> memories_;
   std::vector<LossSum> losses_;
-  Sgd optimiser_;
-  double learning_rate_;
+  std::vector<DeviceMemory> accumulated_;  // gradients of a learner's batches so far
+  std::unique_ptr<Optimiser> optimiser_;
+  int accumulate_;
   Learners learners_;
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Synchroniser> synchroniser_;

@@ -51,10 +51,12 @@ Result measure(const Options& o, const Session& session, int64_t batch, int lear
   TrainingArguments arguments = o.training;
   arguments.batch = batch;
   arguments.learners = learners;
-  arguments.learning_rate = 1e-6;  // random labels: the weights must not run away
+  arguments.optimiser.learning_rate = 1e-6;  // random labels: the weights must not run away
   const int64_t classes = session.loss == LossKind::cross_entropy ? session.classes() : 2;
   std::vector<char> filled(learners, 0);
-  Trainer trainer(session.training.graph, session.batch(batch), cpu::kernel_set(), trainer_options(arguments),
+  TrainerOptions options = trainer_options(arguments);
+  options.parameters = parameter_settings(arguments.optimiser, session.training.parameters);
+  Trainer trainer(session.training.graph, session.batch(batch), cpu::kernel_set(), options,
                   [&](int learner, Replica& replica) {
                     if (filled[learner]) return;
                     fill_feeds(replica, classes);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "onnx_import/exporter.h"
@@ -52,23 +53,31 @@ class Training {
   int run();
 
  private:
+  TrainerOptions training_options() const;
   void describe() const;
   bool train_epoch(int64_t epoch);  // false: stop
   void evaluate(EpochRecord& record);
+  int64_t iterations_to_restart() const;
+  void restart();
   void show(int64_t epoch, double fraction, double loss, double rate, double left);
   void write_model();
-  int64_t iterations_until(int64_t epoch) const;
+  int64_t iterations_until(double epochs) const;
+  int64_t examples_of_step() const {
+    return o_.training.learners * o_.training.batch * o_.training.optimiser.accumulate;
+  }
 
   const Options& o_;
   DataSplits data_;
   Session session_;
   TrainingFeed feed_;
+  Schedule schedule_;
   Trainer trainer_;
   EvaluationFeed test_;
   ModelEvaluator evaluator_;
   JsonLog log_;
   LiveLine line_;
   std::vector<EpochRecord> epochs_;
+  std::vector<int64_t> restarts_;  // iterations still to come before which the averaging begins anew
   int64_t iterations_ = 0;
   double training_seconds_ = 0;
 };
@@ -93,14 +102,28 @@ Training::Training(const Options& o)
       data_(open_training_data(o)),
       session_(open_session(o.model, facts_of(data_.train))),
       feed_(data_.train, session_, o.training),
-      trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(),
-               trainer_options(o.training), [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
+      schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
+                static_cast<double>(o.epochs)),
+      trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(), training_options(),
+               [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
       test_(data_.test, session_, feed_.normalisation()),
       evaluator_(session_.evaluation.graph, trainer_.plan().parameters(), trainer_.plan().states(), cpu::kernel_set(),
                  evaluation_options(session_, o.training)),
       log_(o.log) {
+  if (trainer_options(o.training).sync == SyncKind::sma)
+    for (const double epoch : schedule_.steps()) restarts_.push_back(std::max<int64_t>(1, iterations_until(epoch)));
   check_labels_fit(data_.train, session_);
   check_labels_fit(data_.test, session_);
+}
+
+TrainerOptions Training::training_options() const {
+  TrainerOptions options = trainer_options(o_.training);
+  options.parameters = parameter_settings(o_.training.optimiser, session_.training.parameters);
+  const double epochs_a_step = static_cast<double>(examples_of_step()) / static_cast<double>(data_.train.size());
+  options.schedule = [this, epochs_a_step](int64_t t) {
+    return schedule_.rate_at(static_cast<double>(t) * epochs_a_step);
+  };
+  return options;
 }
 
 void Training::describe() const {
@@ -119,9 +142,9 @@ void Training::describe() const {
   fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
 }
 
-int64_t Training::iterations_until(int64_t epoch) const {
-  const int64_t per_iteration = o_.training.learners * o_.training.batch;
-  return (epoch * static_cast<int64_t>(data_.train.size()) + per_iteration - 1) / per_iteration;
+int64_t Training::iterations_until(double epochs) const {
+  return static_cast<int64_t>(
+      std::ceil(epochs * static_cast<double>(data_.train.size()) / static_cast<double>(examples_of_step())));
 }
 
 void Training::show(int64_t epoch, double fraction, double loss, double rate, double left) {
@@ -130,14 +153,23 @@ void Training::show(int64_t epoch, double fraction, double loss, double rate, do
                          duration(left)));
 }
 
+int64_t Training::iterations_to_restart() const {
+  return restarts_.empty() ? std::numeric_limits<int64_t>::max() : restarts_.front() - iterations_;
+}
+
+void Training::restart() {
+  restarts_.erase(restarts_.begin());
+  trainer_.restart();
+}
+
 // Runs in chunks of about a fifth of a second, so that the line lives and Ctrl-C is heard.
 bool Training::train_epoch(int64_t epoch) {
-  const int64_t first = iterations_, last = iterations_until(epoch), total = iterations_until(o_.epochs);
-  const int64_t per_iteration = o_.training.learners * o_.training.batch;
+  const auto until = [this](int64_t e) { return iterations_until(static_cast<double>(e)); };
+  const int64_t first = iterations_, last = until(epoch), total = until(o_.epochs), per_iteration = examples_of_step();
   double seconds = 0, loss = 0;
   int64_t chunk = 1;
   while (iterations_ < last && !interrupts) {
-    const int64_t count = std::min(chunk, last - iterations_);
+    const int64_t count = std::min({chunk, last - iterations_, iterations_to_restart()});
     const auto begin = Clock::now();
     trainer_.run(count);
     const double took = seconds_since(begin);
@@ -145,6 +177,7 @@ bool Training::train_epoch(int64_t epoch) {
     iterations_ += count;
     loss += trainer_.take_loss() * static_cast<double>(count);
     trainer_.keep();
+    if (iterations_to_restart() == 0) restart();
     chunk = std::clamp<int64_t>(static_cast<int64_t>(0.2 * static_cast<double>(count) / std::max(took, 1e-6)), 1,
                                 2 * chunk);
     const auto done = static_cast<double>(iterations_ - first);
@@ -169,6 +202,8 @@ void Training::evaluate(EpochRecord& record) {
   const Evaluation e = evaluator_.run(trainer_.parameters(), trainer_.states(), data_.test.size(), test_.loader());
   record.evaluation_loss = e.loss;
   if (e.correct) record.accuracy = e.accuracy();
+  const bool averaging = trainer_options(o_.training).sync == SyncKind::sma;
+  if (schedule_.observe(e.loss) && averaging) trainer_.restart();
 }
 
 void Training::write_model() { export_model(*session_.model, trainer_.trained(), o_.out); }
@@ -183,8 +218,10 @@ int Training::run() {
               {"batch", o_.training.batch},
               {"sync", o_.training.sync},
               {"seed", o_.training.seed},
-              {"learning_rate", o_.training.learning_rate},
-              {"momentum", o_.training.momentum}});
+              {"optimiser", o_.training.optimiser.kind},
+              {"learning_rate", learning_rate(o_.training.optimiser)},
+              {"momentum", optimiser_options(o_.training.optimiser).momentum},
+              {"schedule", o_.training.optimiser.schedule_kind}});
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   try {
@@ -224,6 +261,7 @@ Run add_train(CLI::App& app) {
   command->add_flag("--dropout,!--no-dropout", o->model.dropout,
                     "let Dropout nodes drop while training (default: off, as in the file)");
   add_training_options(*command, o->training);
+  add_schedule_options(*command, o->training.optimiser);
   command->add_option("--epochs", o->epochs, "passes over the training examples")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

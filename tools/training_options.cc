@@ -35,10 +35,7 @@ void add_synchroniser_options(CLI::App& command, TrainingArguments& a) {
 }
 
 void add_training_options(CLI::App& command, TrainingArguments& a) {
-  command.add_option("--lr", a.learning_rate, "learning rate")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command.add_option("--momentum", a.momentum, "momentum of each learner")->capture_default_str();
-  command.add_flag("--nesterov", a.nesterov, "Nesterov momentum");
-  command.add_option("--weight-decay", a.weight_decay, "L2 penalty, added to the gradient")->capture_default_str();
+  add_optimiser_options(command, a.optimiser);
   command.add_option("--batch", a.batch, "examples a learner takes in a step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -55,10 +52,9 @@ TrainerOptions trainer_options(const TrainingArguments& a) {
   o.learners = a.learners;
   o.threads_per_learner = a.threads;
   o.seed = a.seed;
-  o.learning_rate = a.learning_rate;
-  o.sgd.momentum = a.momentum;
-  o.sgd.nesterov = a.nesterov;
-  o.sgd.weight_decay = a.weight_decay;
+  o.learning_rate = learning_rate(a.optimiser);
+  o.optimiser = optimiser_options(a.optimiser);
+  o.accumulate = a.optimiser.accumulate;
   o.sync = sync_kind(a);
   o.sma.alpha = a.alpha;
   o.sma.central_momentum = a.central_momentum;
@@ -70,6 +66,8 @@ std::string describe_training(const TrainingArguments& a) {
   std::string text = fmt::format("{} learner{} x {} thread{}, batch {}{}", a.learners, a.learners == 1 ? "" : "s",
                                  a.threads, a.threads == 1 ? "" : "s", a.batch, a.learners == 1 ? "" : " each");
   const TrainerOptions o = trainer_options(a);
+  if (a.optimiser.accumulate > 1) text += fmt::format(", {} batches a step", a.optimiser.accumulate);
+  if (o.optimiser.kind != OptimiserKind::sgd) text += fmt::format(", {}", name_of(o.optimiser.kind));
   if (o.sync == SyncKind::sma) {
     text += fmt::format(", SMA alpha {:.3g}, central momentum {:.3g}",
                         sma_alpha(o.sma, static_cast<size_t>(a.learners)), a.central_momentum);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sync/trainer.h"
+#include "tools/optimiser_options.h"
 
 namespace arbalest::tools {
 
@@ -12,10 +13,7 @@ struct TrainingArguments {
   int learners = 1;
   int threads = 1;
   int64_t batch = 16;
-  double learning_rate = 0.01;
-  double momentum = 0.9;
-  double weight_decay = 0;
-  bool nesterov = false;
+  OptimiserArguments optimiser;
   std::string sync = "auto";
   std::optional<double> alpha;
   double central_momentum = SmaOptions().central_momentum;
@@ -26,6 +24,7 @@ struct TrainingArguments {
 
 void add_training_options(CLI::App& command, TrainingArguments& arguments);
 void add_synchroniser_options(CLI::App& command, TrainingArguments& arguments);
+// All but what depends on the model's parameters and on the data: parameter_settings(), the schedule.
 TrainerOptions trainer_options(const TrainingArguments& arguments);
 // "2 learners x 1 thread, batch 16 each, SMA alpha 0.5"
 std::string describe_training(const TrainingArguments& arguments);

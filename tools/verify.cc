@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "exec/optimiser/sgd.h"
+#include "exec/optimiser/optimiser.h"
 #include "exec/replica.h"
 #include "sync/learner_memory.h"
 #include "tools/command.h"
@@ -193,10 +193,12 @@ int verify_expected(const Options& o) {
   gradients.set_floor(floor_of(want_gradients));
   after.set_floor(floor_of(want_after));
 
-  const Sgd sgd({.momentum = meta.value("momentum", 0.0)});
+  OptimiserOptions sgd_options;
+  sgd_options.momentum = meta.value("momentum", 0.0);
+  const Optimiser sgd(sgd_options, {});
   const UpdateStep update{.learning_rate = meta.value("lr", 0.01)};
   const UpdateArrays<float> arrays{reinterpret_cast<float*>(learner.parameters.data()),
-                                   reinterpret_cast<const float*>(learner.gradients.data()),
+                                   reinterpret_cast<float*>(learner.gradients.data()),
                                    {reinterpret_cast<float*>(learner.momentum.data())}};
   const HostTensor want_losses = reference.tensors.at("losses").to_f32();
   HostTensor got_losses(DataType::f32, want_losses.dims);

@@ -55,14 +55,26 @@ ElementRange share_of(const Learners& learners, size_t share) {
 }
 
 UpdateArrays<float> arrays_at(const Learners& learners, const Learner& learner, int64_t begin) {
-  UpdateArrays<float> arrays{learner.weights + begin, learner.gradients + begin, {}, nullptr};
+  UpdateArrays<float> arrays{learner.weights + begin, learner.gradients + begin};
+  if (learner.measures != nullptr) arrays.factors = learners.optimiser->factors(learner.measures);
   for (int s = 0; s < learners.optimiser->state_count(); ++s) arrays.states[s] = learner.states[s] + begin;
   return arrays;
 }
 
+UpdateStep update_step(const Learners& learners, int64_t iteration, double correction) {
+  return {learners.learning_rate(iteration), correction, iteration - learners.states_since};
+}
+
 void update_learner(const Learners& learners, const Learner& learner, int64_t iteration, const float* average,
                     double correction) {
-  const UpdateStep step{learners.learning_rate(iteration), correction, iteration};
+  const UpdateStep step = update_step(learners, iteration, correction);
+  const Optimiser& optimiser = *learners.optimiser;
+  for (int pass = 0; pass < optimiser.passes(); ++pass) {
+    parallel_for(learner.worker.threads, optimiser.block_count(), [&](int64_t first, int64_t last) {
+      optimiser.measure(pass, arrays_at(learners, learner, 0), step, learner.measures, first, last);
+    });
+    optimiser.gather(pass, learner.measures);
+  }
   parallel_for(learner.worker.threads, ElementRange{0, learners.parameters}, [&](int64_t begin, int64_t end) {
     UpdateArrays<float> arrays = arrays_at(learners, learner, begin);
     if (average != nullptr) arrays.average = average + begin;

@@ -36,6 +36,8 @@ ElementRange share_of(const Learners& learners, size_t share);
 // The arrays of a learner from element `begin` on.
 UpdateArrays<float> arrays_at(const Learners& learners, const Learner& learner, int64_t begin);
 
+UpdateStep update_step(const Learners& learners, int64_t iteration, double correction);
+
 // The optimiser's step of one learner with its own gradients, on its threads. `average` null: no correction.
 void update_learner(const Learners& learners, const Learner& learner, int64_t iteration, const float* average,
                     double correction);

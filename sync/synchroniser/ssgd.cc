@@ -49,6 +49,10 @@ class Ssgd : public Synchroniser {
     }
     if (sources.size() > 1) sources = add_reduction(tasks, sources);
     for (size_t d = 0, j = 0; d < sources.size(); j += learners_.devices[d].learners.size(), ++d) {
+      if (learners_.optimiser->passes() > 0) {
+        add_measured_update(tasks, learners_.devices[d], &memories[j], sources[d]);
+        continue;
+      }
       for (size_t s = 0; s < share_count(learners_); ++s) {
         add_update(tasks, learners_.devices[d], &memories[j], sources[d], s);
       }
@@ -92,29 +96,105 @@ class Ssgd : public Synchroniser {
     return totals;
   }
 
+  // Where norms come first, the mean is kept: in the gradients of the first learner.
+  void add_measured_update(TaskGraph& tasks, const DeviceLearners& device, const LearnerMemories* memories,
+                           const GradientSource& source) {
+    const Optimiser& optimiser = *learners_.optimiser;
+    const Learner& first = device.learners[0];
+    const size_t shares = share_count(learners_);
+    const MemoryId measures = tasks.add_memory("measures", optimiser.measure_count() * sizeof(double));
+    const float scale = 1.0f / static_cast<float>(all_.size());
+    for (size_t s = 0; s < shares; ++s) {
+      const ElementRange share = share_of(learners_, s);
+      add_shared(tasks, numbered("mean", s, shares), device.synchronising[s], ranges(source.memories, share),
+                 {range_of<float>(memories[0].gradients, share)}, share,
+                 [scale, arrays = source.arrays, mean = first.gradients](int64_t, int64_t begin, int64_t end) {
+                   sum_of(arrays, scale, mean + begin, begin, end);
+                 });
+    }
+    for (int pass = 0; pass < optimiser.passes(); ++pass) {
+      for (size_t s = 0; s < shares; ++s) add_measure(tasks, device, memories[0], measures, pass, s);
+      tasks.add({"gather",
+                 device.synchronising[0].stream,
+                 {tasks.whole(measures)},
+                 {tasks.whole(measures)},
+                 [&optimiser, &first, pass](int64_t) { optimiser.gather(pass, first.measures); }});
+    }
+    for (size_t s = 0; s < shares; ++s) {
+      const ElementRange share = share_of(learners_, s);
+      std::vector<MemoryRange> writes = weights_and_states(device, memories, share);
+      add_shared(tasks, numbered("update", s, shares), device.synchronising[s],
+                 {tasks.whole(measures), range_of<float>(memories[0].gradients, share)}, writes, share,
+                 [this, &device](int64_t t, int64_t begin, int64_t end) {
+                   update_first(device, update_step(learners_, t, 0), device.learners[0].gradients + begin, begin, end);
+                 });
+    }
+  }
+
+  void add_measure(TaskGraph& tasks, const DeviceLearners& device, const LearnerMemories& memories, MemoryId measures,
+                   int pass, size_t s) {
+    const Optimiser& optimiser = *learners_.optimiser;
+    const ElementRange blocks =
+        part_of({0, optimiser.block_count()}, static_cast<int64_t>(s), static_cast<int64_t>(share_count(learners_)));
+    if (blocks.size() == 0) return;
+    const ElementRange elements{optimiser.block(blocks.begin).begin, optimiser.block(blocks.end - 1).end};
+    add_shared(
+        tasks, numbered("measure", s, share_count(learners_)), device.synchronising[s],
+        {range_of<float>(memories.weights, elements)},
+        {range_of<float>(memories.gradients, elements), range_of<float>(memories.states, elements),
+         range_of<double>(measures, {2 * blocks.begin, 2 * blocks.end})},
+        blocks,
+        [this, pass, &optimiser, &first = device.learners[0]](int64_t t, int64_t begin, int64_t end) {
+          optimiser.measure(pass, arrays_at(learners_, first, 0), update_step(learners_, t, 0), first.measures, begin,
+                            end);
+        },
+        1);
+  }
+
+  // A task whose range the threads of the stream share: body(iteration, begin, end).
+  template <class Body>
+  static void add_shared(TaskGraph& tasks, std::string name, StreamShare worker, std::vector<MemoryRange> reads,
+                         std::vector<MemoryRange> writes, ElementRange range, const Body& body,
+                         int64_t multiple = kCacheLineFloats) {
+    tasks.add(
+        {std::move(name), worker.stream, std::move(reads), std::move(writes), [=, threads = worker.threads](int64_t t) {
+           parallel_for(
+               threads, range, [&](int64_t begin, int64_t end) { body(t, begin, end); }, multiple);
+         }});
+  }
+
+  std::vector<MemoryRange> weights_and_states(const DeviceLearners& device, const LearnerMemories* memories,
+                                              ElementRange share) const {
+    std::vector<MemoryRange> writes{range_of<float>(memories[0].states, share)};
+    for (size_t j = 0; j < device.learners.size(); ++j) writes.push_back(range_of<float>(memories[j].weights, share));
+    return writes;
+  }
+
   void add_update(TaskGraph& tasks, const DeviceLearners& device, const LearnerMemories* memories,
                   const GradientSource& source, size_t s) {
     const ElementRange share = share_of(learners_, s);
-    std::vector<MemoryRange> writes{range_of<float>(memories[0].states, share)};
-    for (size_t j = 0; j < device.learners.size(); ++j) writes.push_back(range_of<float>(memories[j].weights, share));
-    tasks.add({numbered("update", s, share_count(learners_)), device.synchronising[s].stream,
-               ranges(source.memories, share), writes,
-               [this, &device, arrays = source.arrays, share, threads = device.synchronising[s].threads](int64_t t) {
-                 const UpdateStep step{learners_.learning_rate(t), 0, t};
-                 parallel_for(threads, share, [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; i += kTile) {
-                     update_tile(device, arrays, step, i, std::min(end, i + kTile));
-                   }
-                 });
-               }});
+    add_shared(tasks, numbered("update", s, share_count(learners_)), device.synchronising[s],
+               ranges(source.memories, share), weights_and_states(device, memories, share), share,
+               [this, &device, arrays = source.arrays](int64_t t, int64_t begin, int64_t end) {
+                 const UpdateStep step = update_step(learners_, t, 0);
+                 for (int64_t i = begin; i < end; i += kTile) {
+                   update_tile(device, arrays, step, i, std::min(end, i + kTile));
+                 }
+               });
   }
 
   void update_tile(const DeviceLearners& device, const std::vector<const float*>& sources, const UpdateStep& step,
                    int64_t begin, int64_t end) {
     alignas(64) float mean[kTile];
     sum_of(sources, 1.0f / static_cast<float>(all_.size()), mean, begin, end);
+    update_first(device, step, mean, begin, end);
+  }
+
+  // The first learner's step, whose weights the others take.
+  void update_first(const DeviceLearners& device, const UpdateStep& step, float* gradients, int64_t begin,
+                    int64_t end) {
     UpdateArrays<float> arrays = arrays_at(learners_, device.learners[0], begin);
-    arrays.gradients = mean;
+    arrays.gradients = gradients;
     learners_.optimiser->update(arrays, step, begin, end);
     for (size_t j = 1; j < device.learners.size(); ++j) {
       std::copy(arrays.weights, arrays.weights + (end - begin), device.learners[j].weights + begin);

@@ -64,7 +64,7 @@ void expect_no_allocation(const std::string& name, Dims input, SyncKind sync) {
   TrainerOptions options;
   options.learners = 2;
   options.sync = sync;
-  options.sgd.momentum = 0.9;
+  options.optimiser.momentum = 0.9;
   Trainer trainer(model.training, model.batch(2), cpu::kernel_set(), options, stream_loader(2, 2, 10));
   trainer.run(20);
   seen = 0;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "exec/cpu/cpu_device.h"
-#include "exec/optimiser/sgd.h"
+#include "exec/optimiser/optimiser.h"
 #include "graph/base/error.h"
 #include "sync/synchroniser.h"
 #include "sync/task_runner.h"
@@ -29,6 +29,12 @@ inline double target(int64_t i, size_t learner, int64_t iteration) {
 
 inline float initial_weight(int64_t i) { return static_cast<float>(std::cos(static_cast<double>(i))); }
 
+inline OptimiserOptions momentum_sgd() {
+  OptimiserOptions options;
+  options.momentum = kMomentum;
+  return options;
+}
+
 class SyntheticLearners {
  public:
   struct Options {
@@ -37,7 +43,7 @@ class SyntheticLearners {
   };
 
   SyntheticLearners(int devices, int learners_per_device, const Options& options)
-      : options_(options), sgd_(SgdOptions{kMomentum, false, 0, {}}) {
+      : options_(options), sgd_(momentum_sgd(), {}) {
     view_.parameters = kParameters;
     view_.statistics = kStatistics;
     view_.optimiser = &sgd_;
@@ -110,7 +116,7 @@ class SyntheticLearners {
   }
 
   Options options_;
-  Sgd sgd_;
+  Optimiser sgd_;
   std::vector<Arrays> arrays_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Stream>> streams_;

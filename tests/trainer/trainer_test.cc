@@ -23,8 +23,8 @@ TrainerOptions options_for(int learners, SyncKind sync) {
   o.learners = learners;
   o.sync = sync;
   o.learning_rate = 0.05;
-  o.sgd.momentum = 0.9;
-  o.sgd.weight_decay = 1e-3;
+  o.optimiser.momentum = 0.9;
+  o.optimiser.weight_decay = 1e-3;
   return o;
 }
 

@@ -1,0 +1,132 @@
+#include "tools/optimiser_options.h"
+
+#include <charconv>
+#include <utility>
+
+#include "onnx_import/glob.h"
+
+namespace arbalest::tools {
+namespace {
+
+std::pair<std::string, double> glob_and_number(const std::string& text, const char* option) {
+  const size_t at = text.rfind('=');
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = at == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                              : std::from_chars(text.data() + at + 1, end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end || value < 0)
+    throw Error(ErrorKind::usage, "{} '{}': takes GLOB=NUMBER, for example 'head.*=0.1'", option, text);
+  return {text.substr(0, at), value};
+}
+
+template <class Set>
+void for_matches(const std::vector<ParameterReport>& parameters, const std::string& glob, const char* option,
+                 const Set& set) {
+  bool matched = false;
+  for (const ParameterReport& p : parameters) {
+    if (!p.trains || !glob_matches(glob, p.name)) continue;
+    matched = true;
+    set(p.name);
+  }
+  if (!matched) throw Error(ErrorKind::usage, "{} '{}': matches no parameter that trains", option, glob);
+}
+
+}  // namespace
+
+void add_optimiser_options(CLI::App& command, OptimiserArguments& a) {
+  command.add_option("--optimiser,--optimizer", a.kind, "how weights follow gradients")
+      ->check(CLI::IsMember(optimiser_names()))
+      ->capture_default_str();
+  command
+      .add_option("--lr", a.learning_rate,
+                  "learning rate (default: 0.01; adam, adamw, rmsprop, lamb: 0.001; lion: 0.0001)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--momentum", a.momentum, "momentum of each learner (default: sgd, lars 0.9; others 0)");
+  command.add_option("--dampening", a.options.dampening, "sgd: dampening of the momentum");
+  command.add_flag("--nesterov", a.options.nesterov, "sgd: Nesterov momentum");
+  command.add_option("--beta1", a.options.beta1, "adam, adamw, lamb, lion: decay of the first moment (default: 0.9)");
+  command.add_option("--beta2", a.options.beta2, "decay of the second moment (default: 0.999; lion, rmsprop: 0.99)");
+  command.add_option("--epsilon", a.options.epsilon,
+                     "added to the denominator (default: 1e-8; lamb: 1e-6; adagrad: 1e-10)");
+  command
+      .add_option("--weight-decay", a.options.weight_decay,
+                  "L2 penalty added to the gradient; adamw, lamb, lion: decoupled")
+      ->capture_default_str();
+  command.add_flag("--decay-weights-only", a.decay_weights_only,
+                   "no weight decay of biases and normalisation parameters");
+  command.add_option("--lr-of", a.rates,
+                     "GLOB=FACTOR: factor of the learning rate for matching parameters; may be repeated");
+  command.add_option("--weight-decay-of", a.decays, "GLOB=VALUE: weight decay of matching parameters; may be repeated");
+  command.add_option("--clip-norm", a.options.clip_norm, "scale gradients down to this norm over all parameters");
+  command.add_option("--clip-value", a.options.clip_value, "cut every element of the gradients to [-VALUE, VALUE]");
+  command.add_option("--accumulate", a.accumulate, "batches of a learner whose mean gradient makes one step")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+}
+
+void add_schedule_options(CLI::App& command, OptimiserArguments& a) {
+  command.add_option("--schedule", a.schedule_kind, "of the learning rate")
+      ->check(CLI::IsMember(schedule_names()))
+      ->capture_default_str();
+  command.add_option("--gamma", a.schedule.gamma, "step, multi-step, exponential, plateau: factor of each fall")
+      ->capture_default_str();
+  command.add_option("--step", a.schedule.step, "step: epochs between falls")->capture_default_str();
+  command.add_option("--milestones", a.schedule.milestones, "multi-step: epochs of the falls, for example 10,15")
+      ->delimiter(',');
+  command.add_option("--warmup", a.schedule.warmup, "epochs in which the rate rises linearly at first")
+      ->capture_default_str();
+  command.add_option("--lr-floor", a.schedule.floor, "cosine, linear, plateau: least rate, as part of --lr")
+      ->capture_default_str();
+  command.add_option("--patience", a.schedule.patience, "plateau: evaluations without progress before a fall")
+      ->capture_default_str();
+}
+
+OptimiserOptions optimiser_options(const OptimiserArguments& a) {
+  OptimiserOptions o = a.options;
+  o.kind = optimiser_by_name(a.kind);
+  const bool momentum = o.kind == OptimiserKind::sgd || o.kind == OptimiserKind::lars;
+  o.momentum = a.momentum.value_or(momentum ? 0.9 : 0);
+  return o;
+}
+
+double learning_rate(const OptimiserArguments& a) {
+  if (a.learning_rate) return *a.learning_rate;
+  switch (optimiser_by_name(a.kind)) {
+    case OptimiserKind::sgd:
+    case OptimiserKind::lars:
+    case OptimiserKind::adagrad:
+      return 0.01;
+    case OptimiserKind::lion:
+      return 0.0001;
+    default:
+      return 0.001;
+  }
+}
+
+ScheduleOptions schedule_options(const OptimiserArguments& a) {
+  ScheduleOptions o = a.schedule;
+  o.kind = schedule_by_name(a.schedule_kind);
+  return o;
+}
+
+std::map<std::string, ParameterSetting> parameter_settings(const OptimiserArguments& a,
+                                                           const std::vector<ParameterReport>& parameters) {
+  std::map<std::string, ParameterSetting> settings;
+  if (a.decay_weights_only)
+    for (const ParameterReport& p : parameters)
+      if (p.use == TensorUse::bias || p.use == TensorUse::norm_scale || p.use == TensorUse::norm_bias)
+        settings[p.name].weight_decay = 0;
+  for (const std::string& text : a.rates) {
+    const auto [glob, factor] = glob_and_number(text, "--lr-of");
+    for_matches(parameters, glob, "--lr-of",
+                [&settings, rate = factor](const std::string& name) { settings[name].rate = rate; });
+  }
+  for (const std::string& text : a.decays) {
+    const auto [glob, decay] = glob_and_number(text, "--weight-decay-of");
+    for_matches(parameters, glob, "--weight-decay-of",
+                [&settings, value = decay](const std::string& name) { settings[name].weight_decay = value; });
+  }
+  return settings;
+}
+
+}  // namespace arbalest::tools
