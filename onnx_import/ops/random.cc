@@ -102,6 +102,24 @@ Values bernoulli(OpContext& op) {
   return {cast(map([](Scalar p, Scalar u) { return u < p; }, x, draw), half ? DataType::f32 : *type)};
 }
 
+// Multinomial-7, 22: the greatest of the logarithms of the probabilities, each with a number of Gumbel's distribution
+// added
+Values multinomial(OpContext& op) {
+  const Value x = op.input(0);
+  op.ignore_attribute("seed");
+  const int64_t samples = op.attribute("sample_size", 1);
+  require(samples >= 0 && x.rank() == 2, "{} samples of an input of shape {}", samples, to_string(x.shape()));
+  const auto given = static_cast<int32_t>(op.attribute("dtype", int64_t{onnx_data_type(DataType::i32)}));
+  const auto type = data_type_of_onnx(given);
+  require(type == DataType::i32 || type == DataType::i64, "attribute 'dtype' is {}, expected int32 or int64",
+          onnx_type_name(given));
+  const Dim &rows = x.shape()[0], &classes = x.shape()[1];
+  const Value draw = uniform(op, {rows, samples, classes}, float_type(x));
+  const auto with_noise = [](Scalar p, Scalar u) { return p - log(-log(u + 1e-20)); };
+  const Value noisy = map(with_noise, reshape(cast(x, float_type(x)), {rows, 1, classes}), draw);
+  return {cast(op.builder().emit_one(ArgReduce{Reduction::max, 2, false, false}, {noisy}), *type)};
+}
+
 }  // namespace
 
 void register_random(Translator& t);
@@ -111,6 +129,7 @@ void register_random(Translator& t) {
   t.add("RandomNormal", {1, 22}, random_normal);
   t.add("RandomUniformLike", {1, 22}, random_uniform_like);
   t.add("RandomNormalLike", {1, 22}, random_normal_like);
+  t.add("Multinomial", {7, 22}, multinomial);
   t.add("Bernoulli", {15, 22}, bernoulli);
 }
 
