@@ -110,6 +110,58 @@ std::optional<Contents> evaluate(const Gather& p, Inputs in, const TensorType&) 
   return result;
 }
 
+std::optional<Contents> evaluate(const LinearIndex& p, Inputs in, const TensorType& type) {
+  const Dims dims = p.dims.dims();
+  Contents result;
+  for (int64_t k = 0; k < element_count(type.dims()); ++k) {
+    int64_t position = 0;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const Dim& d = in[0].contents->at(static_cast<size_t>(k) * dims.size() + i);
+      if (!d.is_constant() || d.value() < -dims[i] || d.value() >= dims[i]) return std::nullopt;
+      position = position * dims[i] + (d.value() + dims[i]) % dims[i];
+    }
+    result.push_back(position);
+  }
+  return result;
+}
+
+std::optional<Contents> evaluate(const Scatter& p, Inputs in, const TensorType& type) {
+  if (p.kind != ScatterReduction::set && p.kind != ScatterReduction::add) return std::nullopt;
+  const Dims dims = type.dims();
+  const auto axis = static_cast<size_t>(p.axis);
+  const int64_t inner = row_major_strides(dims)[axis], size = dims[axis], slice = size * inner;
+  Contents result = p.onto_zeros ? Contents(static_cast<size_t>(element_count(dims)), Dim(0)) : *in[0].contents;
+  auto update = in.back().contents->begin();
+  for (int64_t at = 0; at < std::ssize(result); at += slice) {
+    for (const Dim& d : *in[in.size() - 2].contents) {
+      if (!d.is_constant() || d.value() < -size || d.value() >= size) return std::nullopt;
+      for (int64_t j = 0; j < inner; ++j, ++update) {
+        Dim& to = result[static_cast<size_t>(at + (d.value() + size) % size * inner + j)];
+        to = p.kind == ScatterReduction::set ? *update : to + *update;
+      }
+    }
+  }
+  return result;
+}
+
+std::optional<Contents> evaluate(const CumSum& p, Inputs in, const TensorType& type) {
+  const Dims dims = type.dims();
+  const auto axis = static_cast<size_t>(p.axis);
+  const int64_t inner = row_major_strides(dims)[axis], size = dims[axis];
+  Contents result = *in[0].contents;
+  for (int64_t column = 0; column < std::ssize(result) / std::max<int64_t>(size, 1); ++column) {
+    Dim sum(0);
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t row = p.reverse ? size - 1 - i : i;
+      Dim& element = result[static_cast<size_t>(column / inner * size * inner + row * inner + column % inner)];
+      const Dim next = sum + element;
+      element = p.exclusive ? sum : next;
+      sum = next;
+    }
+  }
+  return result;
+}
+
 std::optional<Dim> combined(Reduction kind, const Dim& a, const Dim& b) {
   switch (kind) {
     case Reduction::sum:

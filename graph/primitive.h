@@ -18,6 +18,7 @@
 #include "graph/primitives/constant.h"
 #include "graph/primitives/conv.h"
 #include "graph/primitives/cross_entropy.h"
+#include "graph/primitives/cum_sum.h"
 #include "graph/primitives/gather.h"
 #include "graph/primitives/lrn.h"
 #include "graph/primitives/map.h"
@@ -26,7 +27,9 @@
 #include "graph/primitives/pool.h"
 #include "graph/primitives/random.h"
 #include "graph/primitives/reduce.h"
+#include "graph/primitives/scatter.h"
 #include "graph/primitives/softmax.h"
+#include "graph/primitives/top_k.h"
 
 namespace arbalest {
 
@@ -34,7 +37,8 @@ using PrimitiveVariant =
     std::variant<Constant, ShapeTensor, Map, StopGradient, MatMul, Conv, ConvBackwardData, ConvBackwardWeights, MaxPool,
                  MaxPoolBackward, AveragePool, AveragePoolBackward, BatchNorm, BatchNormBackward, Softmax,
                  SoftmaxBackward, CrossEntropy, CrossEntropyBackward, Lrn, LrnBackward, Reshape, Transpose, Slice,
-                 SliceBackward, Pad, Concat, Expand, Gather, GatherBackward, Reduce, ArgReduce, RandomUniform>;
+                 SliceBackward, Pad, Concat, Expand, Gather, LinearIndex, Scatter, Reduce, ArgReduce, CumSum, TopK,
+                 RandomUniform>;
 
 // The variant with its copies, moves and destruction compiled once, not in every file that holds one.
 struct Primitive : PrimitiveVariant {

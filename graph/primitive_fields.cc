@@ -24,6 +24,11 @@ std::string text(Reduction r) {
   return kNames[static_cast<size_t>(r)];
 }
 
+std::string text(ScatterReduction r) {
+  static constexpr const char* kNames[] = {"set", "add", "mul", "max", "min"};
+  return kNames[static_cast<size_t>(r)];
+}
+
 std::string text(LossReduction r) {
   static constexpr const char* kNames[] = {"none", "sum", "mean"};
   return kNames[static_cast<size_t>(r)];

@@ -90,6 +90,10 @@ constexpr Role kRoles[] = {
     {"ArgMax", 0, TensorUse::other, Effect::no_path, "input"},
     {"ArgMin", 0, TensorUse::other, Effect::no_path, "input"},
     {"NonZero", 0, TensorUse::other, Effect::no_path, "input"},
+    {"NonMaxSuppression", 0, TensorUse::other, Effect::no_path, "boxes"},
+    {"NonMaxSuppression", 1, TensorUse::other, Effect::no_path, "scores"},
+    {"NonMaxSuppression", 3, TensorUse::bound, Effect::fixed, "overlap"},
+    {"NonMaxSuppression", 4, TensorUse::bound, Effect::fixed, "least score"},
 };
 
 // Nodes that move or convert the tensor at input 0 (Concat: at any), so that who reads their output reads the tensor.

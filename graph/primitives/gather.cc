@@ -2,6 +2,7 @@
 
 #include "graph/differentiate.h"
 #include "graph/primitives/checks.h"
+#include "graph/primitives/scatter.h"
 
 namespace arbalest {
 
@@ -15,29 +16,21 @@ std::vector<TensorType> infer(const Gather& p, Types in) {
   return {{in[0].dtype, shape}};
 }
 
-std::vector<TensorType> infer(const GatherBackward& p, Types in) {
-  expect_inputs(in, 2, p.kName);
-  expect_float(in[0], "the output's gradient");
-  expect_index(in[1], "the index tensor");
-  const Shape &dy = in[0].shape, &indices = in[1].shape;
-  require(0 <= p.axis && p.axis + indices.rank() <= dy.rank(), "axis {} and {} axes of indices of a rank-{} gradient",
-          p.axis, indices.rank(), dy.rank());
-  Shape replaced;
-  replaced.assign(dy.begin() + p.axis, dy.begin() + p.axis + indices.rank());
-  expect_shape(replaced, indices, "the output's gradient, along the indices,");
-  Shape shape = dy;
-  shape.erase(shape.begin() + p.axis, shape.begin() + p.axis + indices.rank());
-  shape.insert(shape.begin() + p.axis, p.size);
-  return {{in[0].dtype, shape}};
+std::vector<TensorType> infer(const LinearIndex& p, Types in) {
+  expect_inputs(in, 1, p.kName);
+  expect_index(in[0], "the index tensor");
+  require(in[0].rank() >= 1, "the index tensor is a scalar, expected coordinates in its last axis");
+  Shape shape = in[0].shape;
+  require(may_equal(shape.back(), Dim(p.dims.rank())), "{} coordinates of an element of {}", to_string(shape.back()),
+          to_string(p.dims));
+  shape.pop_back();
+  return {{DataType::i64, shape}};
 }
 
 Values gradient(const Gather& p, GradientContext& g) {
   const Dim size = g.input(0).shape()[static_cast<size_t>(p.axis)];
-  return {g.emit_one(GatherBackward{p.axis, size}, {g.output_gradient(0), g.input(1)})};
-}
-
-Values gradient(const GatherBackward& p, GradientContext& g) {
-  return {g.emit_one(Gather{p.axis}, {g.output_gradient(0), g.input(1)})};
+  const Scatter sum{p.axis, ScatterReduction::add, /*onto_zeros=*/true, size};
+  return {g.emit_one(sum, {g.input(1), g.output_gradient(0)})};
 }
 
 }  // namespace arbalest

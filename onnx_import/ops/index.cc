@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "graph/base/error.h"
+#include "graph/contents.h"
+#include "graph/element_index.h"
 #include "onnx_import/data_type.h"
 #include "onnx_import/op_context.h"
 
@@ -16,18 +18,14 @@ Value index_tensor(Builder& builder, const std::vector<int64_t>& indices) {
   return builder.constant(std::make_shared<const HostTensor>(std::move(t)));
 }
 
-// Elements of a tensor that is written out at import, so that a few bytes of a file cannot ask for all memory.
+// Elements of a range of floats, which is written out at import: a few bytes of a file cannot ask for all memory.
 constexpr int64_t kMaxListed = 1 << 24;
 
 // Positions 0, 1, ... of an axis, as a tensor of the given rank whose other axes have size 1.
 Value positions(OpContext& op, const Dim& count, int axis, int rank) {
-  if (!count.is_constant()) throw Error(ErrorKind::unsupported, "an axis of the open size {}", to_string(count));
-  require(count.value() <= kMaxListed, "{} positions, at most {} can be listed", count.value(), kMaxListed);
-  HostTensor numbers(DataType::i64, {count.value()});
-  std::iota(numbers.as<int64_t>().begin(), numbers.as<int64_t>().end(), 0);
   Shape shape(static_cast<size_t>(rank), Dim(1));
   shape[static_cast<size_t>(axis)] = count;
-  return reshape(op.builder().constant(std::make_shared<const HostTensor>(std::move(numbers))), shape);
+  return reshape(iota(op.builder(), count), shape);
 }
 
 // Gather-1, 11, 13
@@ -249,20 +247,21 @@ Values pad(OpContext& op) {
 // OneHot-9, 11, 28: a negative index counts from the end
 Values one_hot(OpContext& op) {
   const Value indices = cast(op.input(0), DataType::i64);
-  const std::vector<int64_t> depth = op.constant_integers(1);
-  require(depth.size() == 1 && depth[0] >= 0, "the depth is [{}], expected one size", fmt::join(depth, ", "));
+  const std::vector<Dim> depth = op.contents(1);
+  require(depth.size() == 1 && (!depth[0].is_constant() || depth[0].value() >= 0),
+          "the depth has {} elements, expected one size", depth.size());
   const Value values = op.input(2);
   require(values.rank() == 1 && values.shape()[0] == Dim(2), "the values have shape {}, expected 2",
           to_string(values.shape()));
   const int axis = normalise_axis(op.attribute("axis", -1), indices.rank() + 1);
   Shape with_axis = indices.shape();
   with_axis.insert(with_axis.begin() + axis, Dim(1));
-  const Value number = positions(op, Dim(depth[0]), axis, indices.rank() + 1);
+  const Value number = positions(op, depth[0], axis, indices.rank() + 1);
   const Value off = reshape(slice(values, 0, 0, 1), {}), on = reshape(slice(values, 0, 1, 1), {});
-  const auto f = [&](Scalar i, Scalar n, Scalar yes, Scalar no) {
-    return select(equal(select(i < 0, i + static_cast<double>(depth[0]), i), n), yes, no);
+  const auto f = [](Scalar i, Scalar n, Scalar size, Scalar yes, Scalar no) {
+    return select(equal(select(i < 0, i + size, i), n), yes, no);
   };
-  return {map(f, reshape(indices, with_axis), number, on, off)};
+  return {map(f, reshape(indices, with_axis), number, op.builder().integers({depth[0]}, {}), on, off)};
 }
 
 // Trilu-14: elements on one side of the k-th diagonal of the last two axes
@@ -297,7 +296,7 @@ Values eye_like(OpContext& op) {
   return {map(f, row, column)};
 }
 
-// Range-11, 27: of constants, or of integers that depend on sizes with a step of 1 or more
+// Range-11, 27: of constants, or of integers that depend on sizes
 Values range(OpContext& op) {
   const DataType type = op.input(0).dtype();
   if (!is_float(type)) {
@@ -306,11 +305,11 @@ Values range(OpContext& op) {
     require(start.size() == 1 && limit.size() == 1 && step.size() == 1, "start, limit and delta must be scalars");
     require(step[0] != 0, "delta is 0");
     const Dim count = ceil_div(limit[0] - start[0], step[0]);
-    if (!count.is_constant()) {
-      throw Error(ErrorKind::unsupported, "a range of the open size {}", to_string(count));
+    if (!count.is_constant() || count.value() > kMaxContents) {
+      const Value first = op.builder().integers({start[0]}, {}), delta = op.builder().integers({step[0]}, {});
+      return {cast(iota(op.builder(), count) * delta + first, type)};
     }
     std::vector<Dim> numbers;
-    require(count.value() <= kMaxListed, "a range of {} elements", count.value());
     for (int64_t i = 0; i < count.value(); ++i) numbers.push_back(start[0] + i * step[0]);
     return {op.builder().integers(numbers, {Dim(static_cast<int64_t>(numbers.size()))}, type)};
   }

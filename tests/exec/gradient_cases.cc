@@ -139,7 +139,44 @@ void add_movement(Cases& c) {
   c.push_back({"expand of a scalar", Expand{{2, 3}}, {{{}}}});
   c.push_back({"gather", Gather{1}, {{d}, index({2, 2}, {0, 2, -1, 0})}});
   c.push_back({"gather one", Gather{0}, {{d}, index({}, {1})}});
-  c.push_back({"gather backward", GatherBackward{1, 3}, {{{2, 4, 2}}, index({4}, {0, 2, 2, 1})}});
+}
+
+void add_scatters(Cases& c) {
+  const Dims d{2, 3, 4};
+  const struct {
+    const char* name;
+    ScatterReduction kind;
+  } kKinds[] = {{"set", ScatterReduction::set},
+                {"add", ScatterReduction::add},
+                {"mul", ScatterReduction::mul},
+                {"max", ScatterReduction::max},
+                {"min", ScatterReduction::min}};
+  for (const auto& k : kKinds) {
+    const std::string name = std::string("scatter ") + k.name;
+    c.push_back({name, Scatter{1, k.kind}, {{d}, index({2}, {2, 0}), {{2, 2, 4}}}});
+    c.push_back({name + ", repeated", Scatter{0, k.kind}, {{{4, 2}}, index({2, 2}, {1, -3, 0, 1}), {{2, 2, 2}}}});
+    c.push_back({name + " one", Scatter{2, k.kind}, {{d}, index({}, {3}), {{2, 3}}}});
+    c.push_back({name + " nothing", Scatter{0, k.kind}, {{d}, index({0}, {}), {{0, 3, 4}}}});
+    c.push_back({name + " onto zeros", Scatter{1, k.kind, true, 3}, {index({4}, {0, 2, 2, 1}), {{2, 4, 2}}}});
+  }
+  // Two equal values: the central difference is the mean of the slopes to both sides, one half.
+  const std::vector<double> ties{1, 5, 1, 2};
+  c.push_back(
+      {"scatter max, ties", Scatter{0, ScatterReduction::max}, {{{2}, {1, 5}}, index({4}, {0, 1, 1, 1}), {{4}, ties}}});
+  c.push_back({"scatter product with zeros",
+               Scatter{0, ScatterReduction::mul},
+               {{{4}, {2, 3, 0, 5}}, index({7}, {0, 0, 1, 1, 2, 2, 3}), {{7}, {0, 4, 0, 0, 2, 3, 7}}}});
+}
+
+void add_orders(Cases& c) {
+  for (const bool flag : {false, true}) {
+    const std::string kind = flag ? " from the end" : "";
+    c.push_back({"cumulative sum" + kind, CumSum{1, false, flag}, {{{2, 3, 4}}}});
+    c.push_back({"cumulative sum of those before" + kind, CumSum{2, true, flag}, {{{2, 3, 4}}}});
+    c.push_back({flag ? "greatest" : "least", TopK{1, 2, flag}, {{{2, 5, 3}}}});
+    c.push_back({flag ? "greatest of all" : "least of all", TopK{0, 4, flag}, {{{4}}}});
+  }
+  c.push_back({"greatest none", TopK{0, 0, true}, {{{4, 2}}}});
 }
 
 void add_reductions(Cases& c) {
@@ -178,6 +215,8 @@ const std::vector<GradientCase>& gradient_cases() {
     add_normalisations(c);
     add_losses(c);
     add_movement(c);
+    add_scatters(c);
+    add_orders(c);
     add_reductions(c);
     return c;
   }();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/element_index.h"
 #include "tests/graph/small_graphs.h"
 
 namespace arbalest {
@@ -57,6 +58,24 @@ TEST_F(ContentsTest, Reductions) {
   EXPECT_EQ(contents(reduce(Reduction::min, vector({N, N + 2, 1}), {0}, Keep::no)), "[1]");
   EXPECT_EQ(contents(reduce(Reduction::max, vector({N, 3}), {0}, Keep::no)), "unknown");
   EXPECT_EQ(contents(reduce(Reduction::sum, slice(m, 0, 0, 0), {0}, Keep::no)), "[0, 0]");
+}
+
+TEST_F(ContentsTest, Indexing) {
+  const Value shape = vector({N, 3, H, H});
+  const auto scatter = [&](ScatterReduction kind, const Value& indices, const Value& updates) {
+    return b.emit_one(Scatter{0, kind, false, Dim(0)}, {shape, indices, updates});
+  };
+  EXPECT_EQ(contents(scatter(ScatterReduction::set, vector({-1, 1}), vector({7, N}))), "[N, N, H, 7]");
+  EXPECT_EQ(contents(scatter(ScatterReduction::add, vector({0, 0}), vector({1, 2}))), "[N + 3, 3, H, H]");
+  EXPECT_EQ(contents(scatter(ScatterReduction::set, vector({4}), vector({7}))), "unknown");
+  EXPECT_EQ(contents(b.emit_one(Scatter{1, ScatterReduction::set, true, 3},
+                                {vector({2, 0}), b.integers({1, 2, N, 4}, {2, 2})})),
+            "[2, 0, 1, 4, 0, N]");
+  EXPECT_EQ(contents(b.emit_one(LinearIndex{{2, 5}}, {b.integers({1, 2, -1, -5}, {2, 2})})), "[7, 5]");
+  EXPECT_EQ(contents(b.emit_one(LinearIndex{{2, 5}}, {b.integers({0, 5}, {1, 2})})), "unknown");
+  EXPECT_EQ(contents(b.emit_one(CumSum{0, false, false}, {shape})), "[N, N + 3, H + N + 3, 2*H + N + 3]");
+  EXPECT_EQ(contents(b.emit_one(CumSum{0, true, true}, {b.integers({1, N, 3, 4}, {2, 2})})), "[3, 4, 0, 0]");
+  EXPECT_EQ(contents(iota(b, 4)), "[0, 1, 2, 3]");
 }
 
 TEST_F(ContentsTest, Arithmetic) {

@@ -4,6 +4,7 @@
 #include "exec/cpu/kernels/axis_view.h"
 #include "exec/cpu/kernels/kernels.h"
 #include "exec/cpu/kernels/loops.h"
+#include "exec/cpu/kernels/number_types.h"
 #include "exec/cpu/parallel.h"
 
 namespace arbalest::cpu {
@@ -83,34 +84,8 @@ Prepared prepare(const ArgReduce& p, PrepareContext& c) {
   const AxisView v(dims, p.axis);
   require(v.size > 0 || v.outer * v.inner == 0, "axis {} of {}: no element to choose from", p.axis, to_string(dims));
   const int threads = threads_for(c.threads(), element_count(dims));
-  const DataType type = c.input_type(0).dtype;
-  switch (type) {
-    case DataType::f32:
-      return arg_reduce<float>(p, v, threads);
-    case DataType::f64:
-      return arg_reduce<double>(p, v, threads);
-    case DataType::i8:
-      return arg_reduce<int8_t>(p, v, threads);
-    case DataType::i16:
-      return arg_reduce<int16_t>(p, v, threads);
-    case DataType::i32:
-      return arg_reduce<int32_t>(p, v, threads);
-    case DataType::i64:
-      return arg_reduce<int64_t>(p, v, threads);
-    case DataType::boolean:  // stored as 0 or 1
-    case DataType::u8:
-      return arg_reduce<uint8_t>(p, v, threads);
-    case DataType::u16:
-      return arg_reduce<uint16_t>(p, v, threads);
-    case DataType::u32:
-      return arg_reduce<uint32_t>(p, v, threads);
-    case DataType::u64:
-      return arg_reduce<uint64_t>(p, v, threads);
-    case DataType::f16:
-    case DataType::bf16:
-      break;
-  }
-  throw Error(ErrorKind::unsupported, "the place of a maximum of {}: convert it to float32 first", name_of(type));
+  return for_number_type(c.input_type(0).dtype, "the place of a maximum",
+                         [&](auto tag) { return arg_reduce<decltype(tag)>(p, v, threads); });
 }
 
 }  // namespace arbalest::cpu

@@ -34,9 +34,12 @@ Prepared prepare(const Pad& p, PrepareContext& c);
 Prepared prepare(const Concat& p, PrepareContext& c);
 Prepared prepare(const Expand& p, PrepareContext& c);
 Prepared prepare(const Gather& p, PrepareContext& c);
-Prepared prepare(const GatherBackward& p, PrepareContext& c);
+Prepared prepare(const LinearIndex& p, PrepareContext& c);
+Prepared prepare(const Scatter& p, PrepareContext& c);
 Prepared prepare(const Reduce& p, PrepareContext& c);
 Prepared prepare(const ArgReduce& p, PrepareContext& c);
+Prepared prepare(const CumSum& p, PrepareContext& c);
+Prepared prepare(const TopK& p, PrepareContext& c);
 Prepared prepare(const RandomUniform& p, PrepareContext& c);
 // Constant and ShapeTensor are data of the plan, not steps.
 

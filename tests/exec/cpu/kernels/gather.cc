@@ -80,43 +80,6 @@ TEST(Gather, EqualsTheDefinition) {
   }
 }
 
-template <class T>
-void check_backward(DataType type) {
-  std::mt19937 random(2);
-  for (int i = 0; i < 300; ++i) {
-    const GatherCase c = random_case(random, type);
-    const HostTensor dy = random_tensor(random, type, c.out);
-    const GatherBackward p{c.axis, c.data.dims[static_cast<size_t>(c.axis)]};
-    const KernelResult r =
-        run_kernel(p, {{dy, random_layout(random, c.out)}, {c.indices, {}}}, options(random, type, c.data.dims));
-    HostTensor expected(type, c.data.dims);
-    size_t n = 0;
-    for_each_index(c.out, [&](const Dims& index) {
-      const auto to = static_cast<size_t>(source_of(index, c.data.dims, c.axis, c.indices));
-      expected.as<T>()[to] += dy.as<T>()[n++];
-    });
-    EXPECT_EQ(r.outputs[0], expected);  // the order of the sums is that of the indices
-  }
-}
-
-TEST(GatherBackward, AddsUpInF32) { check_backward<float>(DataType::f32); }
-TEST(GatherBackward, AddsUpInF64) { check_backward<double>(DataType::f64); }
-
-TEST(GatherBackward, ThreadsDoNotChangeABit) {
-  std::mt19937 random(3);
-  for (const Dims& data : {Dims{50, 300}, Dims{40, 7, 5}}) {
-    const HostTensor indices = random_indices(random, DataType::i64, {data.size() == 2 ? 400 : 3000}, 7);
-    const int axis = data.size() == 2 ? 0 : 1;
-    const HostTensor dy = random_tensor(random, DataType::f32, gathered_dims(data, axis, indices.dims));
-    KernelOptions o;
-    o.outputs = {{DataType::f32, Shape(data)}};
-    const GatherBackward p{axis, data[static_cast<size_t>(axis)]};
-    const HostTensor one = run_kernel(p, {{dy, {}}, {indices, {}}}, o).outputs[0];
-    o.threads = 2;
-    EXPECT_EQ(run_kernel(p, {{dy, {}}, {indices, {}}}, o).outputs[0], one);
-  }
-}
-
 template <class P>
 std::string failure(const P& p, const HostTensor& x, const HostTensor& indices, const Dims& out, int threads) {
   KernelOptions o;
@@ -139,16 +102,47 @@ TEST(Gather, IndexOutOfRangeIsAnError) {
   EXPECT_EQ(failure(Gather{0}, data, low, {1, 3}, 1), "index -5 at position 0: out of range for an axis of size 4");
   const HostTensor none(DataType::f32, {0, 3});
   EXPECT_EQ(failure(Gather{0}, none, low, {1, 3}, 1), "index -5 at position 0: out of range for an axis of size 0");
-  EXPECT_EQ(failure(GatherBackward{0, 4}, HostTensor(DataType::f32, {3, 3}), bad, {4, 3}, 1),
-            "index 4 at position 1: out of range for an axis of size 4");
 
   HostTensor late(DataType::i64, {40000});
   late.as<int64_t>()[39999] = 7;
   late.as<int64_t>()[30000] = 8;
   EXPECT_EQ(failure(Gather{0}, data, late, {40000, 3}, 2),
             "index 8 at position 30000: out of range for an axis of size 4");
-  EXPECT_EQ(failure(GatherBackward{0, 4}, HostTensor(DataType::f32, {40000, 3}), late, {4, 3}, 2),
-            "index 8 at position 30000: out of range for an axis of size 4");
+}
+
+TEST(LinearIndex, EqualsTheDefinition) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 200; ++i) {
+    Dims dims = random_dims(random, static_cast<int>(random() % 4));
+    for (int64_t& d : dims) d = std::max<int64_t>(d, 1);
+    Dims shape = random_dims(random, static_cast<int>(random() % 3));
+    const KernelOptions o = options(random, DataType::i64, shape);
+    std::vector<int64_t> expected(static_cast<size_t>(element_count(shape)), 0);
+    shape.push_back(std::ssize(dims));
+    HostTensor indices(DataType::i64, shape);
+    for (size_t k = 0; k < expected.size(); ++k) {
+      for (size_t a = 0; a < dims.size(); ++a) {
+        const auto index = static_cast<int64_t>(random() % static_cast<uint64_t>(dims[a]));
+        expected[k] = expected[k] * dims[a] + index;
+        indices.as<int64_t>()[k * dims.size() + a] = random() % 2 ? index : index - dims[a];
+      }
+    }
+    const HostTensor given = indices.to(random() % 2 ? DataType::i32 : DataType::i64);
+    const HostTensor y = run_kernel(LinearIndex{Shape(dims)}, {{given, random_layout(random, shape)}}, o).outputs[0];
+    EXPECT_EQ(y, HostTensor::i64(y.dims, expected));
+  }
+}
+
+TEST(LinearIndex, NoCoordinateEndsInAnotherRow) {
+  const HostTensor bad = HostTensor::i64({2, 2}, std::vector<int64_t>{0, 0, 1, 3});
+  KernelOptions o;
+  o.outputs = {{DataType::i64, Shape{2}}};
+  try {
+    run_kernel(LinearIndex{{4, 3}}, {{bad, {}}}, o);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "index 3 (coordinate 1 of 2) at position 1: out of range for an axis of size 3");
+  }
 }
 
 }  // namespace
