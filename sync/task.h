@@ -20,6 +20,7 @@ struct Task {
   std::vector<MemoryRange> reads;
   std::vector<MemoryRange> writes;
   std::function<void(int64_t iteration)> run;
+  int level = 0;  // runs in the iterations whose level (TaskGraph::set_levels) is at least this
 };
 
 }  // namespace arbalest

@@ -5,20 +5,32 @@
 
 namespace arbalest {
 
-TaskRunner::TaskRunner(TaskGraph graph, int64_t first_iteration, int iterations_ahead)
+TaskRunner::TaskRunner(TaskGraph graph, int64_t first_iteration, int iterations_ahead, Trace* trace)
     : graph_(std::move(graph)),
-      commands_(compile(graph_)),
       ended_(graph_.tasks().size()),
       first_iteration_(first_iteration),
       ahead_(static_cast<uint64_t>(std::max(iterations_ahead, 1))) {
   for (const Task& task : graph_.tasks()) {
     work_.push_back({task.name, [this, &task](int64_t iteration) { run_task(task, iteration); }});
+    if (trace != nullptr) work_.back().run = traced(task, *trace);
   }
-  for (const TaskCommand& c : commands_) {
-    if (c.kind != CommandKind::record) continue;
-    ended_[static_cast<size_t>(c.task)] = graph_.streams()[static_cast<size_t>(c.stream)]->device().make_event();
+  for (int level = 0; level <= graph_.highest_level(); ++level) {
+    commands_.push_back(compile(graph_, level));
+    for (const TaskCommand& c : commands_.back()) {
+      std::unique_ptr<Event>& event = ended_[static_cast<size_t>(c.task)];
+      if (c.kind != CommandKind::record || event) continue;
+      event = graph_.streams()[static_cast<size_t>(c.stream)]->device().make_event();
+    }
   }
   for (Stream* stream : graph_.streams()) iteration_ended_.push_back(stream->device().make_event());
+}
+
+std::function<void(int64_t)> TaskRunner::traced(const Task& task, Trace& trace) {
+  return [this, &task, &row = trace.row(task.stream->name()), &name = trace.keep(task.name)](int64_t iteration) {
+    const Trace::Clock::time_point begin = Trace::Clock::now();
+    run_task(task, iteration);
+    row.add(name, iteration, begin, Trace::Clock::now());
+  };
 }
 
 TaskRunner::~TaskRunner() {
@@ -35,9 +47,23 @@ void TaskRunner::launch() {
     for (const auto& event : iteration_ended_) event->synchronize(known_ended_);
     if (failed_.load(std::memory_order_relaxed)) synchronize();
   }
-  for (const TaskCommand& command : commands_) issue(command);
+  const int level = graph_.level_of(next_iteration());
+  if (level != level_) change_level(level);
+  for (const TaskCommand& command : commands_[static_cast<size_t>(level)]) issue(command);
   ++launched_;
   for (size_t i = 0; i < iteration_ended_.size(); ++i) graph_.streams()[i]->record(*iteration_ended_[i], launched_);
+}
+
+void TaskRunner::change_level(int level) {
+  level_ = level;
+  level_since_ = launched_;
+  if (launched_ == 0) return;
+  const std::vector<Stream*>& streams = graph_.streams();
+  for (size_t i = 0; i < streams.size(); ++i) {
+    for (size_t j = 0; j < streams.size(); ++j) {
+      if (i != j) streams[i]->wait(*iteration_ended_[j], launched_);
+    }
+  }
 }
 
 void TaskRunner::issue(const TaskCommand& command) {
@@ -46,7 +72,7 @@ void TaskRunner::issue(const TaskCommand& command) {
   switch (command.kind) {
     case CommandKind::wait: {
       const auto lag = static_cast<uint64_t>(command.lag);
-      if (launched_ >= lag) stream.wait(*ended_[task], launched_ + 1 - lag);
+      if (launched_ >= level_since_ + lag) stream.wait(*ended_[task], launched_ + 1 - lag);
       return;
     }
     case CommandKind::run:

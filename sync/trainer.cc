@@ -25,6 +25,16 @@ std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, c
       return make_ssgd(learners, collective);
     case SyncKind::sma:
       return make_sma(learners, collective, options.sma);
+    case SyncKind::easgd:
+      return make_easgd(learners, collective, options.easgd);
+    case SyncKind::local:
+      return make_local(learners, collective, options.local);
+    case SyncKind::hierarchical:
+      return make_hierarchical(learners, collective, options.hierarchical);
+    case SyncKind::slowmo:
+      return make_slowmo(learners, collective, options.slowmo);
+    case SyncKind::diloco:
+      return make_diloco(learners, collective, options.diloco);
   }
   throw Error(ErrorKind::internal, "unknown synchroniser");
 }
@@ -45,6 +55,20 @@ std::vector<ParameterSegment> segments_of(const ParameterLayout& layout, const T
   return segments;
 }
 
+std::string stream_name(int learner) { return fmt::format("learner {}", learner); }
+
+// Records how long learners wait for their batches, inside the tasks that need them.
+Trainer::LoadBatch traced(Trainer::LoadBatch load, const TrainerOptions& options) {
+  if (options.trace == nullptr) return load;
+  std::vector<Trace::Row*> rows;
+  for (int j = 0; j < options.learners * options.devices; ++j) rows.push_back(&options.trace->row(stream_name(j)));
+  return [load = std::move(load), rows, &name = options.trace->keep("input")](int learner, Replica& replica) {
+    const Trace::Clock::time_point begin = Trace::Clock::now();
+    load(learner, replica);
+    rows[learner]->add(name, Trace::kNoIteration, begin, Trace::Clock::now());
+  };
+}
+
 void check_float32(const Graph& graph) {
   for (const GraphInput& input : graph.inputs) {
     const DataType type = graph.at(input.value).type.dtype;
@@ -59,7 +83,10 @@ void check_float32(const Graph& graph) {
 
 Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels,
                  const TrainerOptions& options, LoadBatch load)
-    : kernels_(kernels), load_(std::move(load)), accumulate_(options.accumulate) {
+    : kernels_(kernels),
+      load_(traced(std::move(load), options)),
+      accumulate_(options.accumulate),
+      restart_(options.restart) {
   check_float32(training);
   CompileOptions compile_options;
   compile_options.threads = options.threads_per_learner;
@@ -72,7 +99,7 @@ Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSe
   synchroniser_ = make_synchroniser(options, learners_, *collective_);
   TaskGraph tasks;
   synchroniser_->add_tasks(tasks);
-  runner_ = std::make_unique<TaskRunner>(std::move(tasks));
+  runner_ = std::make_unique<TaskRunner>(std::move(tasks), 0, 4, options.trace);
 }
 
 void Trainer::make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options) {
@@ -90,7 +117,7 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
     for (int j = 0; j < options.learners; ++j) {
       const int number = d * options.learners + j;
       StreamOptions stream;
-      stream.name = fmt::format("learner {}", number);
+      stream.name = stream_name(number);
       stream.threads = options.threads_per_learner;
       stream.cores = cores_of(number, k, options.threads_per_learner);
       streams_.push_back(devices_.back()->make_stream(stream));
@@ -144,8 +171,8 @@ void Trainer::forward_backward(int learner, int64_t iteration) {
 }
 
 void Trainer::restart() {
-  learners_.states_since = iteration();
-  synchroniser_->restart();
+  if (restart_.states) learners_.states_since = iteration();
+  synchroniser_->restart(restart_);
 }
 
 void Trainer::run(int64_t iterations) {

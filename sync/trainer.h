@@ -22,7 +22,7 @@
 
 namespace arbalest {
 
-enum class SyncKind : uint8_t { none, ssgd, sma };
+enum class SyncKind : uint8_t { none, ssgd, sma, easgd, local, hierarchical, slowmo, diloco };
 
 // What is special of one parameter.
 struct ParameterSetting {
@@ -43,6 +43,13 @@ struct TrainerOptions {
   int accumulate = 1;                                  // batches whose mean gradient makes a step
   SyncKind sync = SyncKind::none;
   SmaOptions sma;
+  EasgdOptions easgd;
+  LocalOptions local;
+  HierarchicalOptions hierarchical;
+  SlowMoOptions slowmo;
+  DilocoOptions diloco;
+  RestartParts restart;
+  Trace* trace = nullptr;  // gets every task and every wait for a batch; must outlive the trainer
 };
 
 class Trainer {
@@ -95,6 +102,7 @@ class Trainer {
   std::vector<DeviceMemory> accumulated_;  // gradients of a learner's batches so far
   std::unique_ptr<Optimiser> optimiser_;
   int accumulate_;
+  RestartParts restart_;
   Learners learners_;
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Synchroniser> synchroniser_;

@@ -53,7 +53,8 @@ Result measure(const Options& o, const Session& session, int64_t batch, int lear
   arguments.learners = learners;
   arguments.optimiser.learning_rate = 1e-6;  // random labels: the weights must not run away
   const int64_t classes = session.loss == LossKind::cross_entropy ? session.classes() : 2;
-  std::vector<char> filled(learners, 0);
+  const int all = arguments.all_learners();
+  std::vector<char> filled(all, 0);
   TrainerOptions options = trainer_options(arguments);
   options.parameters = parameter_settings(arguments.optimiser, session.training.parameters);
   Trainer trainer(session.training.graph, session.batch(batch), cpu::kernel_set(), options,
@@ -77,8 +78,8 @@ Result measure(const Options& o, const Session& session, int64_t batch, int lear
   for (int w = 0; w < o.windows; ++w) rates.push_back(static_cast<double>(iterations) / time(iterations));
   std::sort(rates.begin(), rates.end());
   const double rate = rates[rates.size() / 2];
-  return {batch, learners, rate * static_cast<double>(batch * learners), 1e3 / rate,
-          trainer.plan().flops() * rate * learners / 1e9};
+  return {batch, learners, rate * static_cast<double>(batch * all), 1e3 / rate,
+          trainer.plan().flops() * rate * all / 1e9};
 }
 
 // Where a step's time goes, on one thread.
@@ -115,7 +116,7 @@ int run(const Options& o) {
     for (int64_t batch : o.batches) print_profile(o, session, batch);
     return 0;
   }
-  const int most = *std::max_element(o.learners.begin(), o.learners.end()) * o.training.threads;
+  const int most = *std::max_element(o.learners.begin(), o.learners.end()) * o.training.devices * o.training.threads;
   const double peak = measured_peak_gflops(std::min(most, core_count()));
   nlohmann::json results = nlohmann::json::array();
   Table table({">batch", ">learners", ">images/s", ">ms/step", ">GFLOP/s", ">of peak"});
@@ -128,7 +129,7 @@ int run(const Options& o) {
       results.push_back({{"batch", r.batch},
                          {"learners", r.learners},
                          {"threads_per_learner", o.training.threads},
-                         {"sync", o.training.sync},
+                         {"sync", o.training.synchroniser.sync},
                          {"images_per_second", r.images_per_second},
                          {"step_ms", r.step_ms},
                          {"gflops", r.gflops},
@@ -156,7 +157,7 @@ Run add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  add_synchroniser_options(*command, o->training);
+  add_learner_options(*command, o->training);
   add_loss_options(*command, o->model);
   command->add_option("--seconds", o->seconds, "length of a window")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--windows", o->windows, "windows; the median is printed")

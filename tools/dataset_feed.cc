@@ -7,7 +7,7 @@ namespace {
 
 BatchLoaderOptions loader_options(const TrainingArguments& arguments) {
   BatchLoaderOptions options;
-  options.learners = arguments.learners;
+  options.learners = arguments.all_learners();
   options.batch = arguments.batch;
   options.seed = arguments.seed;
   return options;

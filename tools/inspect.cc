@@ -10,15 +10,16 @@
 #include "tools/command.h"
 #include "tools/session.h"
 #include "tools/table.h"
+#include "tools/training_options.h"
 
 namespace arbalest::tools {
 namespace {
 
 struct Options {
   ModelArguments model;
+  TrainingArguments training;
   int64_t batch = 0;
-  int threads = 1;
-  bool json = false, plan = false, graph = false;
+  bool json = false, plan = false, graph = false, tasks = false, dot = false;
 };
 
 std::map<std::string, int> count_primitives(const Graph& graph) {
@@ -72,11 +73,26 @@ void print_step(const Plan& plan, int64_t batch) {
   fmt::print("shared by all replicas: constants {}\n", short_bytes(static_cast<double>(plan.constant_bytes())));
 }
 
+// The task graph of one iteration, made as `train` makes it.
+void print_tasks(const Options& o, const Session& s, int64_t batch) {
+  const Trainer trainer(s.training.graph, s.batch(batch), cpu::kernel_set(), trainer_options(o.training),
+                        [](int, Replica&) {});
+  if (o.dot) {
+    fmt::print("{}", to_dot(trainer.tasks()));
+  } else {
+    fmt::print("\n{}\n{}", describe_training(o.training), to_text(trainer.tasks()));
+  }
+}
+
 int run(const Options& o) {
   const Session s = open_session(o.model, {});
   const int64_t batch = o.batch ? o.batch : s.fixed_batch().value_or(16);
   CompileOptions compile_options;
-  compile_options.threads = o.threads;
+  compile_options.threads = o.training.threads;
+  if (o.dot) {
+    print_tasks(o, s, batch);
+    return 0;
+  }
   const auto plan = compile(s.training.graph, s.batch(batch), cpu::kernel_set(), compile_options);
   if (o.json) {
     fmt::print("{}\n", to_json(s, plan.get(), batch).dump(1));
@@ -101,6 +117,7 @@ int run(const Options& o) {
   print_step(*plan, batch);
   if (o.graph) fmt::print("\n{}", to_text(s.training.graph));
   if (o.plan) fmt::print("\n{}", to_text(*plan));
+  if (o.tasks) print_tasks(o, s, batch);
   return 0;
 }
 
@@ -114,13 +131,20 @@ Run add_inspect(CLI::App& app) {
   add_selection_options(*command, o->model);
   command->add_option("--batch", o->batch, "examples in a step (default: the file's, else 16)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads-per-learner", o->threads, "threads of the plan")->check(CLI::PositiveNumber);
   command->add_flag("--json", o->json, "everything as JSON");
   command->add_flag("--plan", o->plan, "list the plan's steps with implementation and layouts");
   command->add_flag("--graph", o->graph, "print the graph");
+  command->add_flag("--tasks", o->tasks, "list an iteration's tasks, what orders them, and each stream's program");
+  command->add_flag("--dot", o->dot, "print only the tasks, as a drawing for Graphviz (dot -Tsvg)");
+  command->add_option("--learners", o->training.learners, "learners of the tasks")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_learner_options(*command, o->training);
   command->footer(
       "Examples:\n  arbalest inspect resnet.onnx\n  arbalest inspect resnet.onnx --batch 64 --plan\n"
-      "  arbalest inspect resnet.onnx --json > resnet.json");
+      "  arbalest inspect resnet.onnx --json > resnet.json\n"
+      "  arbalest inspect resnet.onnx --tasks --sync sma --learners 2\n"
+      "  arbalest inspect resnet.onnx --dot --sync local --learners 4 | dot -Tsvg > tasks.svg");
   return [o] { return run(*o); };
 }
 

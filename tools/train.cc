@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   ModelArguments model;
   TrainingArguments training;
-  std::string data, out, log;
+  std::string data, out, log, trace;
   double holdout = 0.1, target_accuracy = 0;
   int64_t epochs = 5;
 };
@@ -41,6 +41,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 // Where the evaluated model goes; refuses early what would fail after hours of training.
 void check_output(const std::string& path) {
+  if (path.empty()) return;
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   if (!std::filesystem::is_directory(folder))
     throw Error(ErrorKind::io, "{}: the folder {} does not exist", path, folder.string());
@@ -61,9 +62,10 @@ class Training {
   void restart();
   void show(int64_t epoch, double fraction, double loss, double rate, double left);
   void write_model();
+  void write_trace() const;
   int64_t iterations_until(double epochs) const;
   int64_t examples_of_step() const {
-    return o_.training.learners * o_.training.batch * o_.training.optimiser.accumulate;
+    return o_.training.all_learners() * o_.training.batch * o_.training.optimiser.accumulate;
   }
 
   const Options& o_;
@@ -71,6 +73,7 @@ class Training {
   Session session_;
   TrainingFeed feed_;
   Schedule schedule_;
+  std::unique_ptr<Trace> trace_;
   Trainer trainer_;
   EvaluationFeed test_;
   ModelEvaluator evaluator_;
@@ -91,7 +94,7 @@ DataSplits open_training_data(const Options& o) {
 
 ModelEvaluator::Options evaluation_options(const Session& s, const TrainingArguments& t) {
   ModelEvaluator::Options options;
-  options.threads = t.learners * t.threads;
+  options.threads = t.all_learners() * t.threads;
   options.batch_symbol = s.batch_symbol();
   options.batch = s.fixed_batch().value_or(100);
   return options;
@@ -104,13 +107,14 @@ Training::Training(const Options& o)
       feed_(data_.train, session_, o.training),
       schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
                 static_cast<double>(o.epochs)),
+      trace_(o.trace.empty() ? nullptr : std::make_unique<Trace>()),
       trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(), training_options(),
                [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
       test_(data_.test, session_, feed_.normalisation()),
       evaluator_(session_.evaluation.graph, trainer_.plan().parameters(), trainer_.plan().states(), cpu::kernel_set(),
                  evaluation_options(session_, o.training)),
       log_(o.log) {
-  if (trainer_options(o.training).sync == SyncKind::sma)
+  if (trainer_options(o.training).restart.any())
     for (const double epoch : schedule_.steps()) restarts_.push_back(std::max<int64_t>(1, iterations_until(epoch)));
   check_labels_fit(data_.train, session_);
   check_labels_fit(data_.test, session_);
@@ -120,6 +124,7 @@ TrainerOptions Training::training_options() const {
   TrainerOptions options = trainer_options(o_.training);
   options.parameters = parameter_settings(o_.training.optimiser, session_.training.parameters);
   const double epochs_a_step = static_cast<double>(examples_of_step()) / static_cast<double>(data_.train.size());
+  options.trace = trace_.get();
   options.schedule = [this, epochs_a_step](int64_t t) {
     return schedule_.rate_at(static_cast<double>(t) * epochs_a_step);
   };
@@ -202,11 +207,15 @@ void Training::evaluate(EpochRecord& record) {
   const Evaluation e = evaluator_.run(trainer_.parameters(), trainer_.states(), data_.test.size(), test_.loader());
   record.evaluation_loss = e.loss;
   if (e.correct) record.accuracy = e.accuracy();
-  const bool averaging = trainer_options(o_.training).sync == SyncKind::sma;
-  if (schedule_.observe(e.loss) && averaging) trainer_.restart();
+  const bool restarts = trainer_options(o_.training).restart.any();
+  if (schedule_.observe(e.loss) && restarts) trainer_.restart();
 }
 
 void Training::write_model() { export_model(*session_.model, trainer_.trained(), o_.out); }
+
+void Training::write_trace() const {
+  if (trace_) trace_->write(o_.trace);
+}
 
 int Training::run() {
   describe();
@@ -216,7 +225,8 @@ int Training::run() {
               {"learners", o_.training.learners},
               {"threads_per_learner", o_.training.threads},
               {"batch", o_.training.batch},
-              {"sync", o_.training.sync},
+              {"devices", o_.training.devices},
+              {"sync", o_.training.synchroniser.sync},
               {"seed", o_.training.seed},
               {"optimiser", o_.training.optimiser.kind},
               {"learning_rate", learning_rate(o_.training.optimiser)},
@@ -229,6 +239,7 @@ int Training::run() {
       if (!train_epoch(epoch)) break;
   } catch (const Error& e) {
     line_.clear();
+    write_trace();
     if (!trainer_.has_kept()) throw;
     trainer_.restore_kept();
     write_model();
@@ -237,6 +248,7 @@ int Training::run() {
   line_.clear();
   fmt::print("\n{}\n", epoch_table(epochs_));
   write_model();
+  write_trace();
   if (interrupts) fmt::print("stopped by a signal after iteration {}; ", iterations_);
   fmt::print("wrote {} after {} of training\n", o_.out, duration(training_seconds_));
   log_.write({{"event", "end"},
@@ -271,6 +283,8 @@ Run add_train(CLI::App& app) {
   command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--log", o->log, "write one JSON object a line: start, each epoch, end");
+  command->add_option("--trace", o->trace,
+                      "write what ran when, a row a stream, for chrome://tracing or ui.perfetto.dev");
   command->footer(
       "Ctrl-C ends after the current iterations and writes the model.\nExamples:\n"
       "  arbalest train lenet.onnx --data fashion-mnist -o trained.onnx\n"
@@ -278,6 +292,7 @@ Run add_train(CLI::App& app) {
       "  arbalest train resnet.onnx --data photos.npz --freeze 'layer[1-3].*' --log run.jsonl -o trained.onnx");
   return [o] {
     check_output(o->out);
+    check_output(o->trace);
     return Training(*o).run();
   };
 }

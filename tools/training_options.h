@@ -6,24 +6,25 @@
 
 #include "sync/trainer.h"
 #include "tools/optimiser_options.h"
+#include "tools/synchroniser_options.h"
 
 namespace arbalest::tools {
 
 struct TrainingArguments {
-  int learners = 1;
+  int learners = 1;  // on each device
+  int devices = 1;
   int threads = 1;
   int64_t batch = 16;
   OptimiserArguments optimiser;
-  std::string sync = "auto";
-  std::optional<double> alpha;
-  double central_momentum = SmaOptions().central_momentum;
-  int64_t tau = 1;
+  SynchroniserArguments synchroniser;
   uint64_t seed = 1;
   bool normalise = true;
+  int all_learners() const { return learners * devices; }
 };
 
 void add_training_options(CLI::App& command, TrainingArguments& arguments);
-void add_synchroniser_options(CLI::App& command, TrainingArguments& arguments);
+// How many threads and devices, and the synchroniser.
+void add_learner_options(CLI::App& command, TrainingArguments& arguments);
 // All but what depends on the model's parameters and on the data: parameter_settings(), the schedule.
 TrainerOptions trainer_options(const TrainingArguments& arguments);
 // "2 learners x 1 thread, batch 16 each, SMA alpha 0.5"

@@ -24,9 +24,9 @@ class Collective {
  public:
   virtual ~Collective() = default;
   // Adds the tasks that give every part's `out` the sum of all parts' `in`, added up in the order of the parts; for the
-  // elements of the range, in the iterations that `when` names.
+  // elements of the range, in iterations from `level` on.
   virtual void add_all_reduce(TaskGraph& tasks, std::span<const ReducePart> parts, ElementRange elements,
-                              const std::function<bool(int64_t iteration)>& when) = 0;
+                              int level) = 0;
 };
 
 // Devices of this process whose memory all of them can read: each sums for itself.

@@ -7,8 +7,7 @@ namespace {
 
 class LocalCollective : public Collective {
  public:
-  void add_all_reduce(TaskGraph& tasks, std::span<const ReducePart> parts, ElementRange elements,
-                      const std::function<bool(int64_t)>& when) override {
+  void add_all_reduce(TaskGraph& tasks, std::span<const ReducePart> parts, ElementRange elements, int level) override {
     std::vector<MemoryRange> reads;
     std::vector<const float*> sources;
     for (const ReducePart& part : parts) {
@@ -16,11 +15,15 @@ class LocalCollective : public Collective {
       sources.push_back(part.in);
     }
     for (const ReducePart& part : parts) {
-      tasks.add({"all-reduce", part.worker.stream, reads, {range_of<float>(part.out_memory, elements)}, [=](int64_t t) {
-                   if (!when(t)) return;
+      tasks.add({"all-reduce",
+                 part.worker.stream,
+                 reads,
+                 {range_of<float>(part.out_memory, elements)},
+                 [=](int64_t) {
                    parallel_for(part.worker.threads, elements,
                                 [&](int64_t begin, int64_t end) { sum_of(sources, 1, part.out + begin, begin, end); });
-                 }});
+                 },
+                 level});
     }
   }
 };

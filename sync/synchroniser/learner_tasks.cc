@@ -6,6 +6,17 @@
 #include "exec/optimiser/average.h"
 
 namespace arbalest {
+namespace {
+
+template <class ArrayOf>
+void average(const Learners& learners, const ArrayOf& array_of, int64_t elements, AlignedFloats& mean) {
+  std::vector<const float*> sources;
+  for (const Learner* learner : all_learners(learners)) sources.push_back(array_of(*learner));
+  mean.resize(static_cast<size_t>(elements));
+  sum_of(sources, 1.0f / static_cast<float>(sources.size()), mean.data(), 0, elements);
+}
+
+}  // namespace
 
 std::vector<const Learner*> all_learners(const Learners& learners) {
   std::vector<const Learner*> all;
@@ -43,6 +54,20 @@ void add_learn_tasks(TaskGraph& tasks, const Learners& learners, const std::vect
   }
 }
 
+void add_update_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories,
+                      const TauSchedule* cleared) {
+  const std::vector<const Learner*> all = all_learners(learners);
+  for (size_t j = 0; j < all.size(); ++j) {
+    tasks.add({numbered("update", j, all.size()),
+               all[j]->worker.stream,
+               {tasks.whole(memories[j].gradients)},
+               {tasks.whole(memories[j].weights), tasks.whole(memories[j].states)},
+               [&learners, learner = all[j], cleared](int64_t t) {
+                 update_learner(learners, *learner, t, nullptr, 0, cleared != nullptr ? cleared->begin_of(t) : 0);
+               }});
+  }
+}
+
 size_t share_count(const Learners& learners) {
   size_t count = learners.devices.at(0).synchronising.size();
   for (const DeviceLearners& device : learners.devices) count = std::min(count, device.synchronising.size());
@@ -66,8 +91,9 @@ UpdateStep update_step(const Learners& learners, int64_t iteration, double corre
 }
 
 void update_learner(const Learners& learners, const Learner& learner, int64_t iteration, const float* average,
-                    double correction) {
-  const UpdateStep step = update_step(learners, iteration, correction);
+                    double correction, int64_t states_since) {
+  UpdateStep step = update_step(learners, iteration, correction);
+  step.iteration = std::min(step.iteration, iteration - states_since);
   const Optimiser& optimiser = *learners.optimiser;
   for (int pass = 0; pass < optimiser.passes(); ++pass) {
     parallel_for(learner.worker.threads, optimiser.block_count(), [&](int64_t first, int64_t last) {
@@ -101,11 +127,14 @@ void copy_first_statistics(const Learners& learners) {
   for (size_t j = 1; j < all.size(); ++j) std::copy_n(all[0]->statistics, learners.statistics, all[j]->statistics);
 }
 
+void average_weights(const Learners& learners, AlignedFloats& mean) {
+  average(
+      learners, [](const Learner& learner) { return learner.weights; }, learners.parameters, mean);
+}
+
 void average_statistics(const Learners& learners, AlignedFloats& mean) {
-  std::vector<const float*> sources;
-  for (const Learner* learner : all_learners(learners)) sources.push_back(learner->statistics);
-  mean.resize(static_cast<size_t>(learners.statistics));
-  sum_of(sources, 1.0f / static_cast<float>(sources.size()), mean.data(), 0, learners.statistics);
+  average(
+      learners, [](const Learner& learner) { return learner.statistics; }, learners.statistics, mean);
 }
 
 }  // namespace arbalest

@@ -10,6 +10,7 @@
 #include "graph/host_tensor.h"
 #include "sync/learners.h"
 #include "sync/task_graph.h"
+#include "sync/tau_schedule.h"
 
 namespace arbalest {
 
@@ -28,6 +29,11 @@ std::vector<LearnerMemories> add_learner_memories(TaskGraph& tasks, const Learne
 // Forward and backward of every learner.
 void add_learn_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories);
 
+// The optimiser's step of every learner with its own gradients. `cleared` tells where the states are cleared on the
+// way: whenever it synchronises; it must outlive the tasks; null: never.
+void add_update_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories,
+                      const TauSchedule* cleared = nullptr);
+
 // In how many parts the parameters are cut for a synchronisation, and one of them: part s is computed by the s-th
 // synchronising stream of each device.
 size_t share_count(const Learners& learners);
@@ -38,16 +44,23 @@ UpdateArrays<float> arrays_at(const Learners& learners, const Learner& learner, 
 
 UpdateStep update_step(const Learners& learners, int64_t iteration, double correction);
 
-// The optimiser's step of one learner with its own gradients, on its threads. `average` null: no correction.
+// The optimiser's step of one learner with its own gradients, on its threads. `average` null: no correction. The
+// states are as old as `states_since` or Learners::states_since says, whichever is later.
 void update_learner(const Learners& learners, const Learner& learner, int64_t iteration, const float* average,
-                    double correction);
+                    double correction, int64_t states_since = 0);
 
 // While the streams are at rest:
 void clear_states(const Learners& learners);
 void copy_weights(const Learners& learners, const float* weights);  // to all learners
 void copy_first_statistics(const Learners& learners);               // to all learners
 using AlignedFloats = std::vector<float, AlignedAllocator<float, kMemoryAlignment>>;
+void average_weights(const Learners& learners, AlignedFloats& mean);
 void average_statistics(const Learners& learners, AlignedFloats& mean);
+
+// How often something was done; on a cache line of its own, as streams count at the same time.
+struct alignas(64) Count {
+  int64_t value = 0;
+};
 
 // A zeroed array in the memory of a device.
 class DeviceFloats {

@@ -15,16 +15,12 @@ class NoSynchroniser : public Synchroniser {
   void add_tasks(TaskGraph& tasks) override {
     const std::vector<LearnerMemories> memories = add_learner_memories(tasks, learners_);
     add_learn_tasks(tasks, learners_, memories);
-    for (size_t j = 0; j < all_.size(); ++j) {
-      tasks.add({numbered("update", j, all_.size()),
-                 all_[j]->worker.stream,
-                 {tasks.whole(memories[j].gradients)},
-                 {tasks.whole(memories[j].weights), tasks.whole(memories[j].states)},
-                 [this, learner = all_[j]](int64_t t) { update_learner(learners_, *learner, t, nullptr, 0); }});
-    }
+    add_update_tasks(tasks, learners_, memories);
   }
 
-  void restart() override { clear_states(learners_); }
+  void restart(const RestartParts& parts) override {
+    if (parts.states) clear_states(learners_);
+  }
   ModelView evaluated() override { return {all_[0]->weights, all_[0]->statistics}; }
 
  private:

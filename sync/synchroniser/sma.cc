@@ -17,10 +17,7 @@
 namespace arbalest {
 namespace {
 
-// How often something was done; on a cache line of its own, as streams count at the same time.
-struct alignas(64) Count {
-  int64_t value = 0;
-};
+constexpr int kSynchronises = 1;  // level of an iteration
 
 // What a device keeps.
 struct CentralModel {
@@ -53,7 +50,8 @@ class Sma : public Synchroniser {
       central_.back().difference.emplace_back(*d.device, learners_.parameters);
       central_.back().total.emplace_back(*d.device, learners_.parameters);
     }
-    begin_from(all_[0]->weights);
+    settle(all_[0]->weights, true);
+    copy_weights(learners_, all_[0]->weights);
     copy_first_statistics(learners_);
   }
 
@@ -75,34 +73,45 @@ class Sma : public Synchroniser {
         ++j;
       }
     }
+    tasks.set_levels([this](int64_t t) { return tau_.synchronises(t) ? kSynchronises : 0; });
     if (devices == 1) return;
     for (size_t s = 0; s < shares; ++s) add_reduction(tasks, central, s);
   }
 
-  void restart() override { begin_from(evaluated().weights); }
+  void restart(const RestartParts& parts) override {
+    settle(evaluated().weights, parts.centre);
+    if (parts.weights) copy_weights(learners_, evaluated().weights);
+    if (parts.states) clear_states(learners_);
+  }
 
-  // A failed iteration may have averaged some shares only; the buffer before it is still whole.
   ModelView evaluated() override {
     average_statistics(learners_, statistics_);
-    const CentralModel& first = central_[0];
-    int64_t averaged = first.averaged[0].value;
-    for (const Count& count : first.averaged) averaged = std::min(averaged, count.value);
-    return {first.z[static_cast<size_t>(averaged % 2)].data(), statistics_.data()};
+    return {central_[0].z[static_cast<size_t>(averaged() % 2)].data(), statistics_.data()};
   }
 
  private:
-  bool synchronises(int64_t iteration) const { return iteration % tau_ == tau_ - 1; }
+  // A failed iteration may have averaged some shares only; the buffer before it is still whole.
+  int64_t averaged() const {
+    const std::vector<Count>& shares = central_[0].averaged;
+    const auto less = [](const Count& a, const Count& b) { return a.value < b.value; };
+    return std::min_element(shares.begin(), shares.end(), less)->value;
+  }
 
-  void begin_from(const float* weights) {
-    copy_weights(learners_, weights);
-    clear_states(learners_);
+  // Makes all counts that of the whole buffer. A share that was ahead has lost its z_previous: there, or everywhere
+  // where `forget` says so, z_previous := z.
+  void settle(const float* z, bool forget) {
+    const int64_t n = averaged();
     for (CentralModel& central : central_) {
-      for (const DeviceFloats& z : central.z) {
-        if (z.data() != weights) std::copy_n(weights, learners_.parameters, z.data());
+      for (size_t s = 0; s < central.averaged.size(); ++s) {
+        const ElementRange share = share_of(learners_, s);
+        float* now = central.z[static_cast<size_t>(n % 2)].data();
+        float* previous = central.z[static_cast<size_t>(1 - n % 2)].data();
+        if (now != z) std::copy(z + share.begin, z + share.end, now + share.begin);
+        if (forget || central.averaged[s].value != n) std::copy(z + share.begin, z + share.end, previous + share.begin);
+        central.averaged[s].value = n;
       }
-      std::fill(central.averaged.begin(), central.averaged.end(), Count{});
     }
-    std::fill(corrected_.begin(), corrected_.end(), Count{});
+    for (Count& count : corrected_) count.value = n;
   }
 
   std::vector<CentralMemories> add_central_memories(TaskGraph& tasks) {
@@ -132,7 +141,8 @@ class Sma : public Synchroniser {
                device.synchronising[s].stream,
                reads,
                {range_of<float>(central.z_next, share)},
-               averaging(0, s, body)});
+               averaging(0, s, body),
+               kSynchronises});
   }
 
   void add_difference(TaskGraph& tasks, size_t d, const LearnerMemories* memories, const CentralMemories& central,
@@ -146,14 +156,14 @@ class Sma : public Synchroniser {
                worker.stream,
                reads,
                {range_of<float>(central.difference, share)},
-               [this, d, s, share, worker, weights = weights_of(device)](int64_t t) {
-                 if (!synchronises(t)) return;
+               [this, d, s, share, worker, weights = weights_of(device)](int64_t) {
                  const CentralModel& c = central_[d];
                  const float* z = c.z[static_cast<size_t>(c.averaged[s].value % 2)].data();
                  parallel_for(worker.threads, share, [&](int64_t begin, int64_t end) {
                    sum_differences(weights, z, c.difference[0].data(), begin, end);
                  });
-               }});
+               },
+               kSynchronises});
   }
 
   // All-reduce of a share, and z' of every device from it.
@@ -165,7 +175,7 @@ class Sma : public Synchroniser {
       parts.push_back({learners_.devices[d].synchronising[s], c.difference[0].data(), c.total[0].data(),
                        memories[d].difference, memories[d].total});
     }
-    collective_.add_all_reduce(tasks, parts, share, [this](int64_t t) { return synchronises(t); });
+    collective_.add_all_reduce(tasks, parts, share, kSynchronises);
     for (size_t d = 0; d < central_.size(); ++d) {
       const auto body = [this, total = central_[d].total[0].data()](const float* z, float* other, int64_t begin,
                                                                     int64_t end) {
@@ -175,7 +185,8 @@ class Sma : public Synchroniser {
                  parts[d].worker.stream,
                  {range_of<float>(memories[d].total, share), range_of<float>(memories[d].z, share)},
                  {range_of<float>(memories[d].z_next, share)},
-                 averaging(d, s, body)});
+                 averaging(d, s, body),
+                 kSynchronises});
     }
   }
 
@@ -183,8 +194,7 @@ class Sma : public Synchroniser {
   template <class Body>
   std::function<void(int64_t)> averaging(size_t d, size_t s, const Body& body) {
     return [this, d, s, body, share = share_of(learners_, s),
-            threads = learners_.devices[d].synchronising[s].threads](int64_t t) {
-      if (!synchronises(t)) return;
+            threads = learners_.devices[d].synchronising[s].threads](int64_t) {
       CentralModel& c = central_[d];
       const auto now = static_cast<size_t>(c.averaged[s].value % 2);
       parallel_for(threads, share,
@@ -200,7 +210,7 @@ class Sma : public Synchroniser {
                {tasks.whole(memories.gradients), tasks.whole(central.z)},
                {tasks.whole(memories.weights), tasks.whole(memories.states)},
                [this, d, j, &learner](int64_t t) {
-                 if (!synchronises(t)) return update_learner(learners_, learner, t, nullptr, 0);
+                 if (!tau_.synchronises(t)) return update_learner(learners_, learner, t, nullptr, 0);
                  const auto now = static_cast<size_t>(corrected_[j].value % 2);
                  update_learner(learners_, learner, t, central_[d].z[now].data(), alpha_);
                  ++corrected_[j].value;
@@ -225,11 +235,13 @@ class Sma : public Synchroniser {
   const std::vector<const Learner*> all_;
   const double alpha_;
   const double mu_;
-  const int64_t tau_;
+  const TauSchedule tau_;
   std::vector<CentralModel> central_;  // of each device
   std::vector<Count> corrected_;       // corrections of each learner
   AlignedFloats statistics_;
 };
+
+double alpha_bound(double mu, size_t k) { return 2 * (1 + mu) / (static_cast<double>(k) + 1 + mu); }
 
 }  // namespace
 
@@ -238,9 +250,8 @@ double sma_alpha(const SmaOptions& options, size_t k) {
   if (!(mu >= 0 && mu < 1)) {
     throw Error(ErrorKind::usage, "central momentum {}: must be at least 0 and less than 1", mu);
   }
-  if (options.tau < 1) throw Error(ErrorKind::usage, "tau {}: must be at least 1", options.tau);
   const double learners = static_cast<double>(k);
-  const double bound = 2 * (1 + mu) / (learners + 1 + mu);
+  const double bound = alpha_bound(mu, k);
   const double alpha = options.alpha.value_or(1 / learners < bound ? 1 / learners : 0.5);
   if (!(alpha > 0 && alpha < bound)) {
     throw Error(
@@ -250,6 +261,13 @@ double sma_alpha(const SmaOptions& options, size_t k) {
         alpha, bound, k, mu);
   }
   return alpha;
+}
+
+SmaOptions for_learners(SmaOptions options, size_t k, size_t new_k) {
+  if (!options.alpha) return options;
+  const double pull = *options.alpha * static_cast<double>(k);
+  options.alpha = std::min(pull / static_cast<double>(new_k), 0.9 * alpha_bound(options.central_momentum, new_k));
+  return options;
 }
 
 std::unique_ptr<Synchroniser> make_sma(const Learners& learners, Collective& collective, const SmaOptions& options) {

@@ -10,28 +10,15 @@
 #include "exec/cpu/parallel.h"
 #include "exec/optimiser/average.h"
 #include "sync/synchroniser.h"
-#include "sync/synchroniser/learner_tasks.h"
+#include "sync/synchroniser/means.h"
 
 namespace arbalest {
 namespace {
 
-constexpr int64_t kTile = 2048;  // floats: the mean stays in the first cache
-
-struct GradientSource {
-  std::vector<const float*> arrays;
-  std::vector<MemoryId> memories;
-};
-
 class Ssgd : public Synchroniser {
  public:
   Ssgd(const Learners& learners, Collective& collective)
-      : learners_(learners), collective_(collective), all_(all_learners(learners)) {
-    if (learners_.devices.size() > 1) {
-      for (const DeviceLearners& device : learners_.devices) {
-        sums_.emplace_back(*device.device, learners_.parameters);
-        totals_.emplace_back(*device.device, learners_.parameters);
-      }
-    }
+      : learners_(learners), collective_(collective), all_(all_learners(learners)), sum_(learners) {
     copy_weights(learners_, all_[0]->weights);
     copy_first_statistics(learners_);
   }
@@ -39,15 +26,8 @@ class Ssgd : public Synchroniser {
   void add_tasks(TaskGraph& tasks) override {
     const std::vector<LearnerMemories> memories = add_learner_memories(tasks, learners_);
     add_learn_tasks(tasks, learners_, memories);
-    std::vector<GradientSource> sources;  // of each device
-    for (size_t d = 0, j = 0; d < learners_.devices.size(); ++d) {
-      sources.emplace_back();
-      for (size_t end = j + learners_.devices[d].learners.size(); j < end; ++j) {
-        sources[d].arrays.push_back(all_[j]->gradients);
-        sources[d].memories.push_back(memories[j].gradients);
-      }
-    }
-    if (sources.size() > 1) sources = add_reduction(tasks, sources);
+    const std::vector<ArraySet> sources =
+        sum_.add_tasks(tasks, collective_, "gradients", gradients_of(learners_, memories), 0);
     for (size_t d = 0, j = 0; d < sources.size(); j += learners_.devices[d].learners.size(), ++d) {
       if (learners_.optimiser->passes() > 0) {
         add_measured_update(tasks, learners_.devices[d], &memories[j], sources[d]);
@@ -59,7 +39,9 @@ class Ssgd : public Synchroniser {
     }
   }
 
-  void restart() override { clear_states(learners_); }
+  void restart(const RestartParts& parts) override {
+    if (parts.states) clear_states(learners_);
+  }
 
   ModelView evaluated() override {
     average_statistics(learners_, statistics_);
@@ -67,38 +49,9 @@ class Ssgd : public Synchroniser {
   }
 
  private:
-  // The sum over all devices, as the one source of each.
-  std::vector<GradientSource> add_reduction(TaskGraph& tasks, const std::vector<GradientSource>& sources) {
-    std::vector<GradientSource> totals;
-    std::vector<ReducePart> parts;
-    const size_t bytes = static_cast<size_t>(learners_.parameters) * sizeof(float);
-    for (size_t d = 0; d < sources.size(); ++d) {
-      const MemoryId sum = tasks.add_memory(numbered("gradient sum", d, sources.size()), bytes);
-      const MemoryId total = tasks.add_memory(numbered("gradient total", d, sources.size()), bytes);
-      parts.push_back({{}, sums_[d].data(), totals_[d].data(), sum, total});
-      totals.push_back({{totals_[d].data()}, {total}});
-    }
-    for (size_t s = 0; s < share_count(learners_); ++s) {
-      const ElementRange share = share_of(learners_, s);
-      for (size_t d = 0; d < sources.size(); ++d) {
-        parts[d].worker = learners_.devices[d].synchronising[s];
-        tasks.add({"sum",
-                   parts[d].worker.stream,
-                   ranges(sources[d].memories, share),
-                   {range_of<float>(parts[d].in_memory, share)},
-                   [arrays = sources[d].arrays, sum = sums_[d].data(), share, worker = parts[d].worker](int64_t) {
-                     parallel_for(worker.threads, share,
-                                  [&](int64_t begin, int64_t end) { sum_of(arrays, 1, sum + begin, begin, end); });
-                   }});
-      }
-      collective_.add_all_reduce(tasks, parts, share, [](int64_t) { return true; });
-    }
-    return totals;
-  }
-
   // Where norms come first, the mean is kept: in the gradients of the first learner.
   void add_measured_update(TaskGraph& tasks, const DeviceLearners& device, const LearnerMemories* memories,
-                           const GradientSource& source) {
+                           const ArraySet& source) {
     const Optimiser& optimiser = *learners_.optimiser;
     const Learner& first = device.learners[0];
     const size_t shares = share_count(learners_);
@@ -106,10 +59,10 @@ class Ssgd : public Synchroniser {
     const float scale = 1.0f / static_cast<float>(all_.size());
     for (size_t s = 0; s < shares; ++s) {
       const ElementRange share = share_of(learners_, s);
-      add_shared(tasks, numbered("mean", s, shares), device.synchronising[s], ranges(source.memories, share),
+      add_shared(tasks, numbered("mean", s, shares), device.synchronising[s], source.ranges(share),
                  {range_of<float>(memories[0].gradients, share)}, share,
-                 [scale, arrays = source.arrays, mean = first.gradients](int64_t, int64_t begin, int64_t end) {
-                   sum_of(arrays, scale, mean + begin, begin, end);
+                 [scale, sources = source.sources(), mean = first.gradients](int64_t, int64_t begin, int64_t end) {
+                   sum_of(sources, scale, mean + begin, begin, end);
                  });
     }
     for (int pass = 0; pass < optimiser.passes(); ++pass) {
@@ -171,23 +124,17 @@ class Ssgd : public Synchroniser {
   }
 
   void add_update(TaskGraph& tasks, const DeviceLearners& device, const LearnerMemories* memories,
-                  const GradientSource& source, size_t s) {
+                  const ArraySet& source, size_t s) {
     const ElementRange share = share_of(learners_, s);
-    add_shared(tasks, numbered("update", s, share_count(learners_)), device.synchronising[s],
-               ranges(source.memories, share), weights_and_states(device, memories, share), share,
-               [this, &device, arrays = source.arrays](int64_t t, int64_t begin, int64_t end) {
+    const StreamShare worker = device.synchronising[s];
+    tasks.add({numbered("update", s, share_count(learners_)), worker.stream, source.ranges(share),
+               weights_and_states(device, memories, share), [=, this, &device, sources = source.sources()](int64_t t) {
                  const UpdateStep step = update_step(learners_, t, 0);
-                 for (int64_t i = begin; i < end; i += kTile) {
-                   update_tile(device, arrays, step, i, std::min(end, i + kTile));
-                 }
-               });
-  }
-
-  void update_tile(const DeviceLearners& device, const std::vector<const float*>& sources, const UpdateStep& step,
-                   int64_t begin, int64_t end) {
-    alignas(64) float mean[kTile];
-    sum_of(sources, 1.0f / static_cast<float>(all_.size()), mean, begin, end);
-    update_first(device, step, mean, begin, end);
+                 const float scale = 1.0f / static_cast<float>(all_.size());
+                 for_each_sum(sources, scale, worker.threads, share, [&](float* mean, int64_t begin, int64_t end) {
+                   update_first(device, step, mean, begin, end);
+                 });
+               }});
   }
 
   // The first learner's step, whose weights the others take.
@@ -201,17 +148,10 @@ class Ssgd : public Synchroniser {
     }
   }
 
-  static std::vector<MemoryRange> ranges(const std::vector<MemoryId>& memories, ElementRange elements) {
-    std::vector<MemoryRange> result;
-    for (const MemoryId memory : memories) result.push_back(range_of<float>(memory, elements));
-    return result;
-  }
-
   const Learners& learners_;
   Collective& collective_;
   const std::vector<const Learner*> all_;
-  std::vector<DeviceFloats> sums_;  // of each device, where there are several
-  std::vector<DeviceFloats> totals_;
+  GlobalSum sum_;
   AlignedFloats statistics_;
 };
 

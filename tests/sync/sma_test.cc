@@ -76,7 +76,7 @@ TEST_P(SmaEqualsReference, WithARestart) {
       }
       if (iterations == 12) r.restart();
     }
-    if (iterations == 12) sma->restart();
+    if (iterations == 12) sma->restart({});
     t += iterations;
   }
 }
@@ -107,7 +107,7 @@ TEST(Sma, RestartMakesAllReplicasTheCentralModel) {
   run(*runner, 5);
   const std::vector<float> z = copy_of(sma->evaluated().weights, kParameters);
   EXPECT_NE(learners.weights(0), z);
-  sma->restart();
+  sma->restart({});
   EXPECT_EQ(copy_of(sma->evaluated().weights, kParameters), z);
   for (size_t j = 0; j < 4; ++j) {
     EXPECT_EQ(learners.weights(j), z);
@@ -141,7 +141,7 @@ TEST(Sma, AFailureLeavesAWholeModel) {
       after = std::max(after, std::abs(z[i] - r.z));
     }
     EXPECT_LT(std::min(before, after), 1e-5);
-    sma->restart();  // and training can go on
+    sma->restart({});  // and training can go on
     EXPECT_NO_THROW(run(*runner, 10));
   }
 }
@@ -169,8 +169,48 @@ TEST(Sma, AlphaWithinTheStableRange) {
   }
   for (const SmaOptions& wrong :
        {SmaOptions{0.0, 0.9, 1}, SmaOptions{-0.1, 0.9, 1}, SmaOptions{{}, 1.0, 1}, SmaOptions{{}, -0.1, 1},
-        SmaOptions{{}, std::nan(""), 1}, SmaOptions{std::nan(""), 0.9, 1}, SmaOptions{{}, 0.9, 0}}) {
+        SmaOptions{{}, std::nan(""), 1}, SmaOptions{std::nan(""), 0.9, 1}}) {
     EXPECT_THROW(sma_alpha(wrong, 2), Error);
+  }
+}
+
+TEST(Sma, AlphaFollowsTheNumberOfLearners) {
+  EXPECT_FALSE(for_learners({}, 2, 8).alpha);
+  EXPECT_DOUBLE_EQ(sma_alpha(for_learners({}, 2, 8), 8), 0.125);
+  const SmaOptions given{0.3, 0.5, 1};
+  EXPECT_DOUBLE_EQ(*for_learners(given, 2, 4).alpha, 0.15);
+  EXPECT_DOUBLE_EQ(*for_learners({0.2, 0, 1}, 8, 1).alpha, 0.9);  // 1.6 is beyond the bound of one learner, 1
+  const SmaOptions strong{0.7, 0, 1};
+  for (size_t k = 1; k < 20; ++k) {
+    EXPECT_NO_THROW(sma_alpha(for_learners(strong, 1, k), k)) << k;
+    EXPECT_NO_THROW(sma_alpha(for_learners({0.1, 0.9, 1}, 19, k), k)) << k;
+  }
+}
+
+// Each part of a restart alone, on learners that go on from it.
+TEST(Sma, PartsOfARestart) {
+  for (const RestartParts& parts : {RestartParts{true, false, false}, RestartParts{false, true, false},
+                                    RestartParts{false, false, true}, RestartParts{false, false, false}}) {
+    for (const int devices : {1, 2}) {
+      SyntheticLearners learners(devices, 2, {});
+      const auto k = static_cast<size_t>(2 * devices);
+      const auto collective = make_local_collective();
+      const auto sma = make_sma(learners.view(), *collective, {});
+      const auto runner = make_runner(*sma);
+      run(*runner, 5);
+      sma->restart(parts);
+      run(*runner, 4);
+      for (int64_t i = 0; i < kParameters; ++i) {
+        Reference r(k, 1 / static_cast<double>(k), 0.9, 1, initial_weight(i));
+        for (int64_t t = 0; t < 5; ++t) r.iterate(i, t);
+        if (parts.weights) r.w.assign(k, r.z);
+        if (parts.centre) r.z_previous = r.z;
+        if (parts.states) r.v.assign(k, 0);
+        for (int64_t t = 5; t < 9; ++t) r.iterate(i, t);
+        ASSERT_NEAR(sma->evaluated().weights[i], r.z, 1e-5);
+        for (size_t j = 0; j < k; ++j) ASSERT_NEAR(learners.weights(j)[static_cast<size_t>(i)], r.w[j], 1e-5);
+      }
+    }
   }
 }
 

@@ -8,7 +8,7 @@
 namespace arbalest {
 namespace {
 
-enum class Kind { none, ssgd, sma, sma_every_third };
+enum class Kind { none, ssgd, sma, sma_every_third, easgd, local, post_local, hierarchical, slowmo, diloco };
 
 std::unique_ptr<Synchroniser> make(Kind kind, const Learners& learners, Collective& collective) {
   switch (kind) {
@@ -20,6 +20,18 @@ std::unique_ptr<Synchroniser> make(Kind kind, const Learners& learners, Collecti
       return make_sma(learners, collective, {});
     case Kind::sma_every_third:
       return make_sma(learners, collective, {{}, 0.5, 3});
+    case Kind::easgd:
+      return make_easgd(learners, collective, {{}, 2});
+    case Kind::local:
+      return make_local(learners, collective, {3, StatesAtSync::average});
+    case Kind::post_local:
+      return make_local(learners, collective, {TauSchedule::parse("1,4:3"), StatesAtSync::keep});
+    case Kind::hierarchical:
+      return make_hierarchical(learners, collective, {2, 2, StatesAtSync::average});
+    case Kind::slowmo:
+      return make_slowmo(learners, collective, {1, 0.7, 4, StatesAtSync::clear});
+    case Kind::diloco:
+      return make_diloco(learners, collective, {0.7, 0.9, 1, StatesAtSync::keep});
   }
   return nullptr;
 }
@@ -36,7 +48,7 @@ Result train(Kind kind, int devices, int learners_per_device, const SyntheticLea
   const auto synchroniser = make(kind, learners.view(), *collective);
   const auto runner = make_runner(*synchroniser);
   run(*runner, 11);
-  synchroniser->restart();
+  synchroniser->restart({});
   run(*runner, 6);
   Result result;
   for (size_t j = 0; j < learners.view().count(); ++j) {
@@ -82,7 +94,9 @@ TEST_P(EverySynchroniser, StopsAtAFailureAndNamesTheTask) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Synchroniser, EverySynchroniser,
-                         testing::Values(Kind::none, Kind::ssgd, Kind::sma, Kind::sma_every_third));
+                         testing::Values(Kind::none, Kind::ssgd, Kind::sma, Kind::sma_every_third, Kind::easgd,
+                                         Kind::local, Kind::post_local, Kind::hierarchical, Kind::slowmo,
+                                         Kind::diloco));
 
 TEST(None, LearnersAreIndependent) {
   SyntheticLearners learners(1, 2, {});
@@ -112,7 +126,7 @@ TEST(Ssgd, EqualsOneLearnerWithTheMeanGradient) {
     const auto ssgd = make_ssgd(learners.view(), *collective);
     const auto runner = make_runner(*ssgd);
     run(*runner, 8);
-    ssgd->restart();
+    ssgd->restart({});
     run(*runner, 9);
     for (size_t j = 1; j < k; ++j) EXPECT_EQ(learners.weights(j), learners.weights(0));
     EXPECT_EQ(copy_of(ssgd->evaluated().weights, kParameters), learners.weights(0));

@@ -2,6 +2,7 @@
 // So every weight has its own history, and a reference in double precision is a few lines.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -39,7 +40,8 @@ class SyntheticLearners {
  public:
   struct Options {
     int threads = 1;
-    int longest_sleep_us = 0;  // at random in every task of a learner
+    int longest_sleep_us = 0;            // at random in every task of a learner
+    bool synchronising_streams = false;  // a stream a device for it, as a GPU has; otherwise the learners' own
   };
 
   SyntheticLearners(int devices, int learners_per_device, const Options& options)
@@ -49,13 +51,17 @@ class SyntheticLearners {
     view_.optimiser = &sgd_;
     view_.learning_rate = [](int64_t) { return kLearningRate; };
     const auto learners = static_cast<size_t>(devices * learners_per_device);
-    arrays_.resize(learners);
+    arrays_ = std::vector<Arrays>(learners);
     for (int d = 0; d < devices; ++d) {
       devices_.push_back(make_cpu_device());
       DeviceLearners group;
       group.device = devices_.back().get();
       for (int m = 0; m < learners_per_device; ++m)
         add_learner(group, static_cast<size_t>(d * learners_per_device + m));
+      if (options.synchronising_streams) {
+        streams_.push_back(group.device->make_stream({.name = "synchronising " + std::to_string(d)}));
+        group.synchronising = {{streams_.back().get(), 1}};
+      }
       view_.devices.push_back(std::move(group));
     }
   }
@@ -64,12 +70,19 @@ class SyntheticLearners {
   const std::vector<float>& weights(size_t learner) const { return arrays_[learner].weights; }
   const std::vector<float>& momentum(size_t learner) const { return arrays_[learner].momentum; }
   const std::vector<float>& statistics(size_t learner) const { return arrays_[learner].statistics; }
+  // Iterations that all learners have begun.
+  int64_t begun() const {
+    int64_t least = arrays_[0].begun;
+    for (const Arrays& a : arrays_) least = std::min<int64_t>(least, a.begun);
+    return least;
+  }
   void fail_at(size_t learner, int64_t iteration) { arrays_[learner].fails_at = iteration; }
 
  private:
   struct Arrays {
     std::vector<float> weights, gradients, momentum, statistics;
     int64_t fails_at = -1;
+    std::atomic<int64_t> begun{0};
     std::mt19937 random;
   };
 
@@ -97,6 +110,7 @@ class SyntheticLearners {
 
   void forward_backward(size_t j, int64_t t) {
     Arrays& a = arrays_[j];
+    ++a.begun;
     if (t == a.fails_at) throw Error(ErrorKind::model, "the loss is not finite");
     nap(a);
     for (int64_t i = 0; i < kParameters; ++i) {

@@ -39,42 +39,57 @@ void clip(std::vector<MemoryRange>& ranges) {
   }
 }
 
-RandomIteration clipped_iteration(std::mt19937& random) {
-  RandomIteration iteration = random_iteration(random, 10);
+// With levels for its tasks, and one for each iteration.
+struct LeveledIteration : RandomIteration {
+  std::vector<int> task_levels;
+  std::vector<int> levels;
+  bool runs(size_t task, int64_t t) const {
+    return task_levels[task] <= levels[static_cast<size_t>(t) % levels.size()];
+  }
+};
+
+LeveledIteration clipped_iteration(std::mt19937& random) {
+  LeveledIteration iteration{random_iteration(random, 10), {}, {}};
   for (Accesses& task : iteration.tasks) {
     clip(task.reads);
     clip(task.writes);
   }
+  const unsigned levels = 1 + random() % 3;
+  for (size_t i = 0; i < iteration.tasks.size(); ++i) {
+    iteration.task_levels.push_back(static_cast<int>(random() % levels));
+  }
+  for (int t = 0; t < 8; ++t) iteration.levels.push_back(static_cast<int>(random() % levels));
   return iteration;
 }
 
 // The graph of a random iteration; body(task, iteration) runs.
 template <class Body>
-TaskGraph make_graph(const RandomIteration& iteration, const std::vector<std::unique_ptr<Stream>>& streams,
+TaskGraph make_graph(const LeveledIteration& iteration, const std::vector<std::unique_ptr<Stream>>& streams,
                      const Body& body) {
   TaskGraph graph;
   for (int m = 0; m < kMemories; ++m) graph.add_memory("m" + std::to_string(m), kCells);
   for (const auto& [a, b] : iteration.alternating) graph.alternate(a, b);
   for (size_t i = 0; i < iteration.tasks.size(); ++i) {
     graph.add({std::to_string(i), streams[static_cast<size_t>(iteration.streams[i])].get(), iteration.tasks[i].reads,
-               iteration.tasks[i].writes, [=](int64_t t) { body(i, t); }});
+               iteration.tasks[i].writes, [=](int64_t t) { body(i, t); }, iteration.task_levels[i]});
   }
+  graph.set_levels([levels = iteration.levels](int64_t t) { return levels[static_cast<size_t>(t) % levels.size()]; });
   return graph;
 }
 
 TEST(TaskRunner, RandomGraphsGiveWhatProgramOrderGives) {
-  constexpr int64_t kIterations = 6;
+  constexpr int64_t kIterations = 8;
   std::mt19937 random(21);
   CpuDevice device;
   std::vector<std::unique_ptr<Stream>> streams;
   for (int s = 0; s < 5; ++s) streams.push_back(device.make_stream({.name = "s" + std::to_string(s)}));
   for (int g = 0; g < 200; ++g) {
-    const RandomIteration iteration = clipped_iteration(random);
+    const LeveledIteration iteration = clipped_iteration(random);
     Memory memory(kMemories, std::vector<uint64_t>(kCells, 1));
     Memory expected = memory;
     for (int64_t t = 0; t < kIterations; ++t) {
       for (size_t i = 0; i < iteration.tasks.size(); ++i) {
-        compute(accesses_at(iteration, i, static_cast<int>(t)), i, t, expected);
+        if (iteration.runs(i, t)) compute(accesses_at(iteration, i, static_cast<int>(t)), i, t, expected);
       }
     }
     TaskRunner runner(make_graph(iteration, streams, [&](size_t i, int64_t t) {
@@ -91,13 +106,13 @@ TEST(TaskRunner, RandomGraphsGiveWhatProgramOrderGives) {
 using Happened = std::set<std::pair<size_t, int64_t>>;  // (task, iteration)
 
 TEST(TaskRunner, CommandsOrderEveryConflict) {
-  constexpr int64_t kIterations = 4;
+  constexpr int64_t kIterations = 5;
   std::mt19937 random(22);
   for (int g = 0; g < 200; ++g) {
     RecordingDevice device;
     std::vector<std::unique_ptr<Stream>> streams;
     for (int s = 0; s < 5; ++s) streams.push_back(device.make_stream({.name = "s" + std::to_string(s)}));
-    const RandomIteration iteration = clipped_iteration(random);
+    const LeveledIteration iteration = clipped_iteration(random);
     {
       TaskRunner runner(make_graph(iteration, streams, [](size_t, int64_t) {}));
       for (int64_t t = 0; t < kIterations; ++t) runner.launch();
@@ -119,7 +134,11 @@ TEST(TaskRunner, CommandsOrderEveryConflict) {
         now.insert(event->second.begin(), event->second.end());
       }
     }
-    ASSERT_EQ(before.size(), iteration.tasks.size() * kIterations);
+    size_t running = 0;
+    for (int64_t t = 0; t < kIterations; ++t) {
+      for (size_t i = 0; i < iteration.tasks.size(); ++i) running += iteration.runs(i, t);
+    }
+    ASSERT_EQ(before.size(), running);
     for (const auto& [a, unused_a] : before) {
       for (const auto& [b, ended_before_b] : before) {
         const bool a_first = a.second < b.second || (a.second == b.second && a.first < b.first);
