@@ -2,17 +2,14 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 
 namespace arbalest {
 namespace {
 
-constexpr int64_t kMaxListedPositions = 1 << 24;
-constexpr int64_t kOpenPositions = 1 << 16;  // for an axis whose size is not known at import
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kBlocked = -std::numeric_limits<double>::infinity();  // added to the score of a key
 
 const Dim& last(const Value& x) { return x.shape().back(); }
 
@@ -41,15 +38,9 @@ Value merge_heads(const Value& x) {
 }
 
 Value position_numbers(Builder& builder, const Dim& count, int axis, int rank) {
-  const int64_t listed = count.is_constant() ? count.value() : kOpenPositions;
-  require(0 <= listed && listed <= kMaxListedPositions, "{} positions, expected at most {}", listed,
-          kMaxListedPositions);
-  HostTensor numbers(DataType::i64, {listed});
-  std::iota(numbers.as<int64_t>().begin(), numbers.as<int64_t>().end(), 0);
-  const Value all = builder.constant(std::make_shared<const HostTensor>(std::move(numbers)));
   Shape shape(static_cast<size_t>(rank), Dim(1));
   shape[static_cast<size_t>(axis)] = count;
-  return reshape(count.is_constant() ? all : slice(all, 0, 0, count), shape);
+  return reshape(iota(builder, count), shape);
 }
 
 void AttentionBias::allow(const Value& condition) {
@@ -61,9 +52,9 @@ void AttentionBias::add(const Value& mask) { added_ = sum_of(added_, mask); }
 Value AttentionBias::value(DataType type) const {
   if (!allowed_) return added_ ? cast(added_, type) : Value();
   if (!added_) {
-    return map([&](Scalar ok) { return select(ok, Scalar::constant(0.0, type), -kInfinity); }, allowed_);
+    return map([&](Scalar ok) { return select(ok, Scalar::constant(0.0, type), kBlocked); }, allowed_);
   }
-  return map([](Scalar ok, Scalar x) { return select(ok, x, -kInfinity); }, allowed_, cast(added_, type));
+  return map([](Scalar ok, Scalar x) { return select(ok, x, kBlocked); }, allowed_, cast(added_, type));
 }
 
 Value causal_condition(Builder& builder, const Dim& queries, const Dim& keys, const Value& offset) {

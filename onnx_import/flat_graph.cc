@@ -42,9 +42,23 @@ void add_captured(const onnx::GraphProto& graph, NameSet own, std::vector<std::s
   }
 }
 
+// Gradient names the tensors that it differentiates and those that hold still, beside giving their values.
+std::vector<std::string> names_in_attributes(const onnx::NodeProto& node) {
+  std::vector<std::string> names;
+  if (node.op_type() != "Gradient" || domain_of(node) != "ai.onnx.preview.training") return names;
+  for (const onnx::AttributeProto& a : node.attribute()) {
+    names.insert(names.end(), a.strings().begin(), a.strings().end());
+    if (a.has_s()) names.push_back(a.s());
+  }
+  return names;
+}
+
 void add_names_read(const onnx::NodeProto& node, const NameSet& own, std::vector<std::string>& names) {
   for (const std::string& name : node.input()) {
     if (!name.empty() && !own.count(name)) names.push_back(name);
+  }
+  for (const std::string& name : names_in_attributes(node)) {
+    if (!own.count(name)) names.push_back(name);
   }
   for_each_subgraph(node, [&](const onnx::GraphProto& g) { add_captured(g, own, names); });
 }

@@ -76,6 +76,7 @@ class NodeContext final : public OpContext {
   int64_t random_stream() const override { return node_.index; }
 
   Value input(int i) override;
+  Value named(const std::string& name) override { return import_.scope.find(name); }
   int32_t onnx_type(int i) override { return import_.scope.onnx_type(input_name(i)); }
   void set_onnx_type(int output, int32_t type) override;
   std::vector<Dim> contents(int i) override;

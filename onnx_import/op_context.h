@@ -51,6 +51,8 @@ class OpContext {
   virtual int32_t onnx_type(int i) = 0;
   // Tells the narrow type of an output (narrow_type.h) to those that ask with onnx_type().
   virtual void set_onnx_type(int output, int32_t type) = 0;
+  // What a name of the model stands for where the node stands; none where nothing before it gives the name a value.
+  virtual Value named(const std::string& name) = 0;
   Value optional_input(int i) { return has_input(i) ? input(i) : Value(); }
   // The elements of an integer input, known at import as expressions of the symbols; unsupported error when only the
   // data tell them.

@@ -103,6 +103,12 @@ Values swish(OpContext& op) {
   return {map([&](Scalar x) { return x * sigmoid(alpha * x); }, op.input(0))};
 }
 
+// SwiGLU-28
+Values swiglu(OpContext& op) {
+  const float alpha = op.attribute("alpha", 1.0f);
+  return {map([&](Scalar a, Scalar b) { return a * sigmoid(alpha * a) * b; }, op.input(0), op.input(1))};
+}
+
 // Clip-1, 6: bounds are attributes; Clip-11, 12, 13: scalar inputs, each of which may be missing
 Value at_least(OpContext& op, const Value& x, int bound) {
   const auto known = op.constant_number(bound);
@@ -182,6 +188,7 @@ void register_activation(Translator& t) {
   t.add("ThresholdedRelu", {10, 22}, thresholded_relu);
   t.add("Shrink", {9}, shrink);
   t.add("Swish", {24}, swish);
+  t.add("SwiGLU", {28}, swiglu);
   t.add("Clip", {1, 6, 11, 12, 13}, clip);
   t.add("Softmax", {1, 11, 13}, softmax);
   t.add("LogSoftmax", {1, 11, 13}, log_softmax);

@@ -51,6 +51,8 @@ TEST(OperatorGradient, RotaryEmbedding) {
   for (const OperatorCase& c : cases) check_gradient(c);
 }
 
+TEST(OperatorGradient, Gates) { check_gradient({"gate", "SwiGLU", 28, {Dims{2, 3}, Dims{2, 3}}, {{"alpha", 1.3}}}); }
+
 TEST(OperatorGradient, Einsum) {
   const auto row = [](const char* equation, std::vector<CheckedOperand> operands) {
     check_gradient({equation, "Einsum", 12, std::move(operands), {{"equation", equation}}});

@@ -7,6 +7,7 @@
 #include "exec/compile.h"
 #include "exec/cpu/kernels/kernels.h"
 #include "exec/replica.h"
+#include "graph/builder.h"
 #include "onnx_import/importer.h"
 
 namespace arbalest {
