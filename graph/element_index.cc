@@ -25,6 +25,13 @@ Value times(const Value& v, const Dim& factor) {
   return v * v.builder().integers({factor}, {});
 }
 
+// Indices along an axis of a size, counted from its beginning.
+Value checked(const Value& indices, const Dim& size) {
+  Shape coordinates = indices.shape();
+  coordinates.emplace_back(1);
+  return indices.builder().emit_one(LinearIndex{{size}}, {reshape(indices, coordinates)});
+}
+
 }  // namespace
 
 Value iota(Builder& builder, const Dim& count) {
@@ -44,18 +51,19 @@ Value element_positions(const Value& indices, const Shape& data, int axis) {
   expect_axis(axis, data.rank());
   const std::vector<Dim> strides = strides_of(data);
   const auto a = static_cast<size_t>(axis);
-  Shape coordinates = shape;
-  coordinates.emplace_back(1);
-  Value sum = times(indices.builder().emit_one(LinearIndex{{data[a]}}, {reshape(indices, coordinates)}), strides[a]);
+  Value sum = times(checked(indices, data[a]), strides[a]);
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == a) continue;
     const Dim rest = data[i] - shape[i];
     require(!rest.is_constant() || rest.value() >= 0, "indices of shape {} of a tensor of shape {}: axis {} is longer",
             to_string(shape), to_string(data), i);
     if (shape[i] == Dim(1)) continue;
+    Value coordinate = iota(indices.builder(), shape[i]);
+    // Sizes that only a binding tells are compared while running.
+    if (!rest.is_constant()) coordinate = checked(coordinate, data[i]);
     Shape along(shape.size(), Dim(1));
     along[i] = shape[i];
-    sum = sum + reshape(times(iota(indices.builder(), shape[i]), strides[i]), along);
+    sum = sum + reshape(times(coordinate, strides[i]), along);
   }
   return sum;
 }

@@ -115,6 +115,7 @@ constexpr Role kRoles[] = {
     {"ArgMax", 0, TensorUse::other, Effect::no_path, "input"},
     {"ArgMin", 0, TensorUse::other, Effect::no_path, "input"},
     {"NonZero", 0, TensorUse::other, Effect::no_path, "input"},
+    {"Unique", 0, TensorUse::other, Effect::fixed, "input"},
     {"NonMaxSuppression", 0, TensorUse::other, Effect::no_path, "boxes"},
     {"NonMaxSuppression", 1, TensorUse::other, Effect::no_path, "scores"},
     {"NonMaxSuppression", 3, TensorUse::bound, Effect::fixed, "overlap"},

@@ -98,8 +98,9 @@ Values reverse_sequence(OpContext& op) {
   require(std::min(time, batch) == 0 && std::max(time, batch) == 1,
           "attributes 'time_axis' and 'batch_axis' are {} and {}, expected 0 and 1 or 1 and 0", time, batch);
   require(x.rank() >= 2, "the input has rank {}, expected at least 2", x.rank());
-  require(lengths.rank() == 1, "sequence_lens has rank {}, expected 1", lengths.rank());
   const Dim steps = x.shape()[static_cast<size_t>(time)], sequences = x.shape()[static_cast<size_t>(batch)];
+  require(lengths.rank() == 1 && (lengths.shape()[0] == sequences || !(lengths.shape()[0] - sequences).is_constant()),
+          "sequence_lens has shape {}, expected {}", to_string(lengths.shape()), to_string(sequences));
   const auto along = [](const Value& v, int64_t axis) {
     return reshape(v, axis == 0 ? Shape{v.shape()[0], 1} : Shape{1, v.shape()[0]});
   };
@@ -109,7 +110,6 @@ Values reverse_sequence(OpContext& op) {
     return select(length < 0, length - size, select(i < length, length - i - 1, i));
   };
   const Value from = map(reversed, t, along(lengths, batch), op.builder().integers({steps}, {}));
-  require(from.rank() == 2, "sequence_lens");
   const Value checked =
       op.builder().emit_one(LinearIndex{{steps}}, {reshape(from, {from.shape()[0], from.shape()[1], 1})});
   const auto row = [time](Scalar p, Scalar b, Scalar stride) { return time == 0 ? p * stride + b : b * stride + p; };
@@ -138,8 +138,6 @@ Values max_unpool(OpContext& op) {
             "spatial axis {}: a stride of {} and a kernel of {}, expected at least 1", i, strides[i], kernel[i]);
     shape[i + 2] = (shape[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + n];
   }
-  require(indices.shape() == x.shape(), "the indices have shape {}, the input {}", to_string(indices.shape()),
-          to_string(x.shape()));
   const Scatter scatter{0, ScatterReduction::set, /*onto_zeros=*/true, shape.element_count()};
   const Value y = reshape(op.builder().emit_one(scatter, {indices, x}), shape);
   if (!op.has_input(2)) return {y};
