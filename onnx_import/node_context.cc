@@ -156,7 +156,8 @@ std::vector<Dim> NodeContext::contents(int i) {
   const Value value = input(i);
   const auto& contents = builder().graph().at(value.id()).contents;
   if (contents) return *contents;
-  require(!is_float(value.dtype()), "input {} is {}, expected integers", i, name_of(value.dtype()));
+  require(!is_float(value.dtype()) || !constant_tensor(i), "input {} is {}, expected integers", i,
+          name_of(value.dtype()));
   throw Error(ErrorKind::unsupported,
               "input {} ('{}', {}) is computed from the data; only what the model and the sizes of its inputs tell can "
               "be used here",

@@ -22,11 +22,53 @@ Pooling pooling_of(OpContext& op) {
   return {x, window, kernel, op.attribute("ceil_mode", 0) != 0};
 }
 
+// factor * 0, factor * 1, ... along one axis of a rank-n tensor, plus an offset.
+Value steps(OpContext& op, int64_t count, int axis, int rank, int64_t factor, int64_t offset) {
+  HostTensor numbers(DataType::i64, {count});
+  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = factor * i + offset;
+  Shape shape(static_cast<size_t>(rank), Dim(1));
+  shape[static_cast<size_t>(axis)] = count;
+  return reshape(op.builder().constant(std::make_shared<const HostTensor>(std::move(numbers))), shape);
+}
+
+// Where the maxima lie in the whole input: `place` is their row-major place in the window. In column-major order
+// (storage_order 1) the first spatial axis runs fastest.
+Value indices_of(OpContext& op, const Pooling& p, const Value& place, bool column_major) {
+  if (!p.x.shape().is_static())
+    throw Error(ErrorKind::unsupported, "indices of an input of the open shape {}", to_string(p.x.shape()));
+  const Dims x = p.x.shape().dims(), y = place.shape().dims(), spatial(x.begin() + 2, x.end());
+  const size_t axes = spatial.size();
+  Dims stride = row_major_strides(spatial), inner = row_major_strides(p.kernel);
+  for (size_t a = 0; a < axes && column_major; ++a) stride[a] = a == 0 ? 1 : stride[a - 1] * spatial[a - 1];
+  const auto offset_in_window = [&](Scalar k) {
+    Scalar offset = Scalar::constant(int64_t{0}, DataType::i64);
+    for (size_t a = 0; a < axes; ++a) {
+      const auto number = [](int64_t v) { return Scalar::constant(v, DataType::i64); };
+      const Scalar step = Scalar::make(ScalarOp::mod, {k / number(inner[a]), number(p.kernel[a])});
+      offset = offset + step * number(p.window.dilations[a] * stride[a]);
+    }
+    return offset;
+  };
+  Value index = map(offset_in_window, cast(place, DataType::i64));
+  const int rank = place.rank();
+  for (size_t a = 0; a < axes; ++a) {
+    index = index + steps(op, y[a + 2], static_cast<int>(a) + 2, rank, p.window.strides[a] * stride[a],
+                          -p.window.pads_begin[a] * stride[a]);
+  }
+  const int64_t image = element_count(spatial);
+  return index + steps(op, x[1], 1, rank, image, 0) + steps(op, x[0], 0, rank, image * x[1], 0);
+}
+
 // MaxPool-1, 8, 10, 11, 12, 22. storage_order concerns the indices only.
 Values max_pool(OpContext& op) {
   const Pooling p = pooling_of(op);
-  op.ignore_attribute("storage_order");
-  return {op.builder().emit_one(MaxPool{p.window, Shape(p.kernel), p.ceil_mode}, {p.x})};
+  const bool column_major = op.attribute("storage_order", 0) != 0;
+  const DataType type = p.x.dtype();
+  const Value x = is_float(type) ? p.x : cast(p.x, DataType::f32);  // int8 and uint8
+  const Values y = op.builder().emit(MaxPool{p.window, Shape(p.kernel), p.ceil_mode}, {x});
+  Values outputs{cast(y[0], type)};
+  if (op.output_used(1)) outputs.push_back(indices_of(op, p, y[1], column_major));
+  return outputs;
 }
 
 // AveragePool-1 (padding never counts), 7, 10, 11, 19, 22

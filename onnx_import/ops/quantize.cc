@@ -4,6 +4,7 @@
 
 #include "graph/base/error.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/narrow_type.h"
 #include "onnx_import/op_context.h"
 
 namespace arbalest {
@@ -13,7 +14,10 @@ struct IntegerRange {
   double low, high;
 };
 
-IntegerRange range_of_type(DataType type) {
+IntegerRange range_of_type(DataType type, const NarrowType* narrow = nullptr) {
+  if (narrow && type == DataType::u8) return {0, static_cast<double>((1 << narrow->bits) - 1)};
+  if (narrow)
+    return {-static_cast<double>(1 << (narrow->bits - 1)), static_cast<double>((1 << (narrow->bits - 1)) - 1)};
   switch (type) {
     case DataType::i8:
       return {-128, 127};
@@ -52,6 +56,11 @@ Value beside(const Value& v, const Value& x, OpContext& op) {
   return slice(wide, static_cast<int>(i), 0, x.shape()[i]);
 }
 
+// The value of `rounded`, the gradient of `passed`.
+Value straight_through(const Value& rounded, const Value& passed) {
+  return stop_gradient(rounded) + (passed - stop_gradient(passed));
+}
+
 // The number before it is cast to its integer type. Its gradient is that of x / scale inside the range, 0 outside.
 Value quantised_number(const Value& x, const Value& scale, const Value& zero, IntegerRange r, bool training) {
   const auto number = [](Scalar e, Scalar s, Scalar z) { return Scalar::make(ScalarOp::round, {e / s}) + z; };
@@ -65,19 +74,25 @@ Value quantised_number(const Value& x, const Value& scale, const Value& zero, In
     const Scalar n = number(e, s, z);
     return select(n < r.low, r.low, select(n > r.high, r.high, e / s));
   };
-  const Value passed = map(through, x, scale, zero);
-  return stop_gradient(rounded) + (passed - stop_gradient(passed));
+  return straight_through(rounded, map(through, x, scale, zero));
 }
 
 Value zero_like(const Value& scale) { return scale.builder().scalar(0, scale.dtype()); }
 
-DataType quantised_type(OpContext& op) {
-  if (op.has_input(2)) return op.input(2).dtype();
+// Of float8 and float4, which have no zero point.
+Value quantised_float(OpContext& op, const Value& x, const Value& scale, const NarrowType& type) {
+  const bool saturate = op.attribute("saturate", 1) != 0;
+  const Value rounded = map([&](Scalar e, Scalar s) { return round_to(type, e / s, saturate, "up"); }, x, scale);
+  if (!op.training()) return rounded;
+  const auto through = [&](Scalar e, Scalar s) { return select(abs(e / s) > type.max, 0.0, e / s); };
+  return straight_through(rounded, cast(map(through, x, scale), rounded.dtype()));
+}
+
+// ONNX's number of the output's type: that of the zero point, or of an attribute.
+int32_t quantised_type(OpContext& op) {
+  if (op.has_input(2)) return op.onnx_type(2);
   const auto given = op.version() >= 21 ? static_cast<int32_t>(op.attribute("output_dtype", 0)) : 0;
-  if (given == 0) return DataType::u8;
-  const auto type = data_type_of_onnx(given);
-  if (!type) throw Error(ErrorKind::unsupported, "attribute 'output_dtype': type {}", onnx_type_name(given));
-  return *type;
+  return given == 0 ? onnx_data_type(DataType::u8) : given;
 }
 
 // QuantizeLinear-10, 13, 19, 21, 23, 24, 25, 28
@@ -86,10 +101,15 @@ Values quantize_linear(OpContext& op) {
   if (op.version() >= 21) op.ignore_attribute("output_dtype");
   if (op.version() >= 23) op.ignore_attribute("precision");
   const Value given = op.input(1), x = cast(op.input(0), given.dtype());
-  const DataType type = quantised_type(op);
+  const int32_t onnx_type = quantised_type(op);
+  const auto type = storage_type_of_onnx(onnx_type);
+  if (!type) throw Error(ErrorKind::unsupported, "quantised numbers of type {}", onnx_type_name(onnx_type));
+  const NarrowType* narrow = narrow_type(onnx_type);
+  op.set_onnx_type(0, onnx_type);
   const Value scale = stop_gradient(beside(given, x, op));
+  if (narrow && is_float(*type)) return {quantised_float(op, x, scale, *narrow)};
   const Value zero = op.has_input(2) ? cast(beside(op.input(2), x, op), given.dtype()) : zero_like(given);
-  return {cast(quantised_number(x, scale, zero, range_of_type(type), op.training()), type)};
+  return {cast(quantised_number(x, scale, zero, range_of_type(*type, narrow), op.training()), *type)};
 }
 
 // DynamicQuantizeLinear-11: scale and zero point from the least and the greatest element, and 0
@@ -146,12 +166,14 @@ Values dequantize_linear(OpContext& op) {
             "attribute 'output_dtype' is {}, expected a float type", onnx_type_name(type));
   }
   require(is_float(given.dtype()), "the scale is {}, expected a float", to_string(given.type()));
-  require(!op.has_input(2) || op.input(2).dtype() == x.dtype(), "the zero point is {}, the input {}",
-          name_of(op.input(2).dtype()), name_of(x.dtype()));
+  const Value origin = op.optional_input(2);
+  if (origin)
+    require(origin.dtype() == x.dtype(), "the zero point is {}, the input {}", name_of(origin.dtype()),
+            name_of(x.dtype()));
   const Value inner = float_form(x);
   const Value number = cast(inner ? inner : x, given.dtype());
   const Value scale = stop_gradient(beside(given, x, op));
-  const Value zero = op.has_input(2) ? cast(beside(op.input(2), x, op), given.dtype()) : zero_like(given);
+  const Value zero = origin ? cast(beside(origin, x, op), given.dtype()) : zero_like(given);
   return {map([](Scalar n, Scalar s, Scalar z) { return (n - z) * s; }, number, scale, zero)};
 }
 
