@@ -11,10 +11,10 @@ namespace {
 
 using Beyond = NarrowType::Beyond;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr int kFloat8e8m0 = 24;
 
-constexpr std::array<NarrowType, 10> kTypes = {{
+constexpr std::array<NarrowType, 10> kNarrowTypes = {{
     {17, "float8e4m3fn", 8, DataType::f32, 3, 7, 448, Beyond::nan},
     {18, "float8e4m3fnuz", 8, DataType::f32, 3, 8, 240, Beyond::nan},
     {19, "float8e5m2", 8, DataType::f32, 2, 15, 57344, Beyond::infinity},
@@ -100,7 +100,7 @@ Scalar round_to_float(const NarrowType& t, const Scalar& x, bool saturate) {
   const Scalar rounded = Scalar::make(ScalarOp::round, {size / step}) * step;
   double limit = t.max;
   if (!saturate && t.beyond == Beyond::nan) limit = std::nan("");
-  if (!saturate && t.beyond == Beyond::infinity) limit = kInfinity;
+  if (!saturate && t.beyond == Beyond::infinity) limit = kUnbounded;
   const Scalar magnitude = select(rounded > t.max, number(limit), rounded);
   const Scalar result = select(x < 0, -magnitude, magnitude);
   return select(is_not_a_number(x), t.beyond == Beyond::max ? number(0) : x, result);
@@ -116,7 +116,7 @@ Scalar round_to_power(const NarrowType& t, const Scalar& x, bool saturate, const
   if (round_mode == "up") power = select(below < size, below * 2, below);
   if (round_mode == "nearest") power = select(below * 1.5 <= size, below * 2, below);
   const Scalar finite = select(power > t.max, number(saturate ? t.max : std::nan("")), power);
-  return select(is_not_a_number(x) || abs(x) >= kInfinity, number(std::nan("")), finite);
+  return select(is_not_a_number(x) || abs(x) >= kUnbounded, number(std::nan("")), finite);
 }
 
 Scalar wrap(const NarrowType& t, const Scalar& x) {
@@ -131,7 +131,7 @@ Scalar wrap(const NarrowType& t, const Scalar& x) {
 }  // namespace
 
 const NarrowType* narrow_type(int32_t onnx_type) {
-  for (const NarrowType& t : kTypes) {
+  for (const NarrowType& t : kNarrowTypes) {
     if (t.onnx_type == onnx_type) return &t;
   }
   return nullptr;

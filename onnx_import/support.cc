@@ -7,9 +7,9 @@
 namespace arbalest {
 namespace {
 
-using Names = std::set<std::string_view>;
+using OperatorNames = std::set<std::string_view>;
 
-const Names kAny = {
+const OperatorNames kAny = {
     "BitCast",
     "Cast",
     "CastLike",
@@ -54,7 +54,7 @@ const Names kAny = {
     "Where",
 };
 
-const Names kNumbers = {
+const OperatorNames kNumbers = {
     "Abs",
     "Add",
     "ArgMax",
@@ -96,11 +96,11 @@ const Names kNumbers = {
     "DequantizeLinear",
 };
 
-const Names kIntegers = {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"};
-const Names kBooleans = {"And", "Not", "Or", "Xor"};
+const OperatorNames kIntegers = {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"};
+const OperatorNames kBooleans = {"And", "Not", "Or", "Xor"};
 
 // A result that is an index, a truth value, a size or a step function of the input: nothing flows back.
-const Names kWithoutGradient = {
+const OperatorNames kWithoutGradient = {
     "And",
     "ArgMax",
     "ArgMin",

@@ -1,6 +1,7 @@
 // What the program says of its operators: the table of docs/operators.md.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -130,6 +130,22 @@ Values cast_like(OpContext& op) {
   return cast_to(op, op.onnx_type(1));
 }
 
+// BitCast-26: integers of one width are each other's bits; the bits of floats are known of constants only.
+Values bit_cast(OpContext& op) {
+  const Value x = op.input(0);
+  const auto onnx_type = static_cast<int32_t>(op.required_integer("to"));
+  const auto type = data_type_of_onnx(onnx_type);
+  if (!type) throw Error(ErrorKind::unsupported, "the bits of a {}", onnx_type_name(onnx_type));
+  require(size_of(*type) == size_of(x.dtype()), "the bits of a {} as a {}, expected a type of the same width",
+          name_of(x.dtype()), name_of(*type));
+  if (!is_float(*type) && !is_float(x.dtype())) return {cast(x, *type)};
+  const TensorPtr constant = op.constant_tensor(0);
+  if (!constant) throw Error(ErrorKind::unsupported, "the bits of floats that are computed from the data");
+  HostTensor bits = *constant;
+  bits.dtype = *type;
+  return {op.builder().constant(std::make_shared<const HostTensor>(std::move(bits)))};
+}
+
 // Identity-1, 13, ..., 25; of 16-bit floats too
 Values identity(OpContext& op) { return {op.input(0)}; }
 
@@ -191,6 +207,7 @@ void register_elementwise(Translator& t) {
 
   t.add("Cast", {6, 9, 13, 19, 21, 23, 24, 25, 28}, cast_to_attribute);
   t.add("CastLike", {15, 19, 21, 23, 24, 25}, cast_like);
+  t.add("BitCast", {26}, bit_cast);
   t.add("Identity", {1, 13, 14, 16, 19, 21, 23, 24, 25}, identity);
 }
 
