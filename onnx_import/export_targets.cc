@@ -31,6 +31,12 @@ ExportTargets::ExportTargets(std::string_view model, const std::map<std::string,
   for (wire::Reader reader(model); reader.next(f);) {
     if (f.number == field::kModelGraph && f.type == wire::Type::bytes) add_graph(f.value);
   }
+  in_main_graph_ = found_;
+  while (!subgraphs_.empty()) {
+    const std::string_view graph = subgraphs_.back();
+    subgraphs_.pop_back();
+    add_graph(graph);
+  }
   for (const auto& [name, value] : trained) {
     ensure(found_.count(name) > 0, "the model has no initializer or Constant '{}' to write a value to", name);
   }
@@ -51,6 +57,17 @@ void ExportTargets::add_graph(std::string_view graph) {
       add_sparse(f.value);
     } else if (f.number == field::kGraphNode) {
       add_constant(f.value);
+      add_subgraphs(f.value);
+    }
+  }
+}
+
+void ExportTargets::add_subgraphs(std::string_view node) {
+  wire::Field f, g;
+  for (wire::Reader reader(node); reader.next(f);) {
+    if (f.number != field::kNodeAttribute || f.type != wire::Type::bytes) continue;
+    for (wire::Reader attribute(f.value); attribute.next(g);) {
+      if (g.number == field::kAttributeGraph && g.type == wire::Type::bytes) subgraphs_.push_back(g.value);
     }
   }
 }
@@ -94,7 +111,7 @@ void ExportTargets::add_constant(std::string_view node) {
 
 const HostTensor* ExportTargets::find(std::optional<std::string_view> name) {
   const auto it = trained_.find(std::string(name.value_or("")));
-  if (it == trained_.end()) return nullptr;
+  if (it == trained_.end() || in_main_graph_.count(it->first)) return nullptr;
   found_.insert(it->first);
   return &it->second;
 }

@@ -2,8 +2,8 @@
 //
 // A message is known by where its first byte lies in the model's bytes: a TensorProto (of an initializer, or the
 // `value` of a Constant), a SparseTensorProto (initializer), or an AttributeProto (value_float, value_floats,
-// sparse_value of a Constant). Only the main graph is searched. Internal error for a name that is not there and for
-// another shape.
+// sparse_value of a Constant). A name of the main graph means its tensors; only the others are
+// searched in subgraphs. Internal error for a name that is not there and for another shape.
 #pragma once
 
 #include <deque>
@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/base/error.h"
 #include "graph/host_tensor.h"
@@ -39,10 +40,13 @@ class ExportTargets {
   void add_tensor(std::string_view message, const HostTensor& value);
   void add_sparse(std::string_view message);
   void add_constant(std::string_view node);
+  void add_subgraphs(std::string_view node);
   const HostTensor* find(std::optional<std::string_view> name);
 
   const std::map<std::string, HostTensor>& trained_;
   std::set<std::string> found_;
+  std::set<std::string> in_main_graph_;      // names found there; known once it has been searched
+  std::vector<std::string_view> subgraphs_;  // to be searched
   std::map<const char*, const HostTensor*> values_;
   std::deque<HostTensor> converted_;
 };

@@ -63,38 +63,25 @@ void add_names_read(const onnx::NodeProto& node, const NameSet& own, std::vector
   for_each_subgraph(node, [&](const onnx::GraphProto& g) { add_captured(g, own, names); });
 }
 
-// Names of initializers, inputs and node outputs that a subgraph defines although an outer graph has them.
-void add_shadowing(const onnx::GraphProto& graph, const NameSet& outer, std::vector<std::string>& names) {
-  const auto check = [&](const std::string& name) {
-    if (outer.count(name)) names.push_back(name);
-  };
-  for (const auto& input : graph.input()) check(input.name());
-  for (const auto& tensor : graph.initializer()) check(tensor.name());
-  for (const onnx::NodeProto& node : graph.node()) {
-    for (const std::string& name : node.output()) check(name);
-    for_each_subgraph(node, [&](const onnx::GraphProto& g) { add_shadowing(g, outer, names); });
-  }
-}
-
 constexpr int kFromOutside = -1;  // producer of graph inputs and initializers
 using Producers = std::unordered_map<std::string, int>;
 
-Producers find_producers(const FlatGraph& flat, const onnx::GraphProto& graph) {
+Producers find_producers(const std::vector<FlatNode>& nodes, const onnx::GraphProto& graph) {
   Producers producers;
   for (const auto& tensor : graph.initializer()) producers[tensor.name()] = kFromOutside;
   for (const auto& tensor : graph.sparse_initializer()) producers[tensor.values().name()] = kFromOutside;
   for (const auto& input : graph.input()) producers[input.name()] = kFromOutside;
   std::vector<std::string> faults;
-  for (size_t i = 0; i < flat.nodes.size(); ++i) {
-    for (const std::string& name : flat.nodes[i].proto->output()) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : nodes[i].proto->output()) {
       if (name.empty()) continue;
       const auto [first, is_new] = producers.emplace(name, static_cast<int>(i));
       if (is_new) continue;
       const std::string earlier = first->second == kFromOutside
                                       ? "an input or initializer of the graph"
-                                      : "written by " + describe(flat.nodes[static_cast<size_t>(first->second)]);
-      faults.push_back(fmt::format("duplicate tensor '{}': written by {}, but it is already {}", name,
-                                   describe(flat.nodes[i]), earlier));
+                                      : "written by " + describe(nodes[static_cast<size_t>(first->second)]);
+      faults.push_back(
+          fmt::format("duplicate tensor '{}': written by {}, but it is already {}", name, describe(nodes[i]), earlier));
     }
   }
   require(faults.empty(), "{}", list_of(faults));
@@ -103,15 +90,17 @@ Producers find_producers(const FlatGraph& flat, const onnx::GraphProto& graph) {
 
 using Dependencies = std::vector<std::vector<int>>;  // for each node, the nodes it needs
 
-Dependencies find_dependencies(const FlatGraph& flat, const Producers& producers) {
-  Dependencies dependencies(flat.nodes.size());
+// Names that no node, input or initializer gives are faults, or, in a subgraph, come from outside.
+Dependencies find_dependencies(const std::vector<FlatNode>& nodes, const Producers& producers, bool is_subgraph) {
+  Dependencies dependencies(nodes.size());
   std::vector<std::string> faults;
-  for (size_t i = 0; i < flat.nodes.size(); ++i) {
-    for (const std::string& name : names_read(*flat.nodes[i].proto)) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& name : names_read(*nodes[i].proto)) {
       const auto producer = producers.find(name);
       if (producer == producers.end()) {
+        if (is_subgraph) continue;
         faults.push_back(fmt::format("{} reads '{}', which no input, initializer or node of the model gives",
-                                     describe(flat.nodes[i]), name));
+                                     describe(nodes[i]), name));
       } else if (producer->second != kFromOutside) {
         dependencies[i].push_back(producer->second);
       }
@@ -121,37 +110,22 @@ Dependencies find_dependencies(const FlatGraph& flat, const Producers& producers
   return dependencies;
 }
 
-void check_shadowing(const FlatGraph& flat, const Producers& producers) {
-  NameSet outer;
-  for (const FlatNode& node : flat.nodes) {
-    for_each_subgraph(*node.proto, [&](const onnx::GraphProto& g) {
-      if (outer.empty()) {
-        for (const auto& [name, producer] : producers) outer.insert(name);
-      }
-      std::vector<std::string> names;
-      add_shadowing(g, outer, names);
-      require(names.empty(), "{}: its subgraph defines '{}', a duplicate of a name outside the subgraph",
-              describe(node), names.empty() ? "" : names.front());
-    });
-  }
-}
-
-std::string text_of_cycle(const FlatGraph& flat, const std::vector<int>& path, int start) {
+std::string text_of_cycle(const std::vector<FlatNode>& nodes, const std::vector<int>& path, int start) {
   const auto first = std::find(path.begin(), path.end(), start);
   std::vector<std::string> labels;
-  for (auto i = first; i != path.end(); ++i) labels.push_back(describe(flat.nodes[static_cast<size_t>(*i)]));
+  for (auto i = first; i != path.end(); ++i) labels.push_back(describe(nodes[static_cast<size_t>(*i)]));
   std::reverse(labels.begin(), labels.end());  // the path goes from readers to what they read
   if (labels.size() > kMaxListed) labels.resize(kMaxListed);
   return fmt::format("{}", fmt::join(labels, " -> "));
 }
 
 // Depth first, in the file's order, what a node needs before the node; a stack of our own, for graphs are deep.
-std::vector<int> sorted(const FlatGraph& flat, const Dependencies& dependencies) {
+std::vector<int> sorted(const std::vector<FlatNode>& nodes, const Dependencies& dependencies) {
   enum class State : uint8_t { waiting, open, done };
-  std::vector<State> state(flat.nodes.size(), State::waiting);
+  std::vector<State> state(nodes.size(), State::waiting);
   std::vector<int> order, path;
-  std::vector<size_t> next(flat.nodes.size(), 0);
-  for (size_t start = 0; start < flat.nodes.size(); ++start) {
+  std::vector<size_t> next(nodes.size(), 0);
+  for (size_t start = 0; start < nodes.size(); ++start) {
     if (state[start] != State::waiting) continue;
     path.push_back(static_cast<int>(start));
     state[start] = State::open;
@@ -165,7 +139,7 @@ std::vector<int> sorted(const FlatGraph& flat, const Dependencies& dependencies)
       }
       const int needed = dependencies[node][next[node]++];
       State& s = state[static_cast<size_t>(needed)];
-      require(s != State::open, "the graph has a cycle: {} -> the first again", text_of_cycle(flat, path, needed));
+      require(s != State::open, "the graph has a cycle: {} -> the first again", text_of_cycle(nodes, path, needed));
       if (s == State::waiting) {
         s = State::open;
         path.push_back(needed);
@@ -173,6 +147,46 @@ std::vector<int> sorted(const FlatGraph& flat, const Dependencies& dependencies)
     }
   }
   return order;
+}
+
+void sort(std::vector<FlatNode>& nodes, const Dependencies& dependencies) {
+  std::vector<FlatNode> in_order;
+  for (const int i : sorted(nodes, dependencies)) in_order.push_back(std::move(nodes[static_cast<size_t>(i)]));
+  nodes = std::move(in_order);
+}
+
+void sort_bodies(const std::vector<FlatNode>& nodes) {
+  for (const FlatNode& node : nodes) {
+    for (const auto& [attribute, body] : node.bodies) {
+      try {
+        const Producers producers = find_producers(body->nodes, *body->graph);
+        sort(body->nodes, find_dependencies(body->nodes, producers, /*is_subgraph=*/true));
+        sort_bodies(body->nodes);
+      } catch (const Error& e) {
+        throw e.within(describe(node));
+      }
+    }
+  }
+}
+
+void keep_needed_nodes(std::vector<FlatNode>& nodes, NameSet needed) {
+  std::vector<FlatNode> kept;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    FlatNode& node = nodes[i];
+    const auto& written = node.proto->output();
+    const bool is_needed = std::any_of(written.begin(), written.end(),
+                                       [&](const std::string& name) { return !name.empty() && needed.count(name); });
+    if (!is_needed) continue;
+    for (std::string& name : names_read(*node.proto)) needed.insert(std::move(name));
+    for (const auto& [attribute, body] : node.bodies) {
+      NameSet outputs;
+      for (const auto& output : body->graph->output()) outputs.insert(output.name());
+      keep_needed_nodes(body->nodes, std::move(outputs));
+    }
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  nodes = std::move(kept);
 }
 
 }  // namespace
@@ -198,32 +212,18 @@ std::vector<std::string> names_read(const onnx::NodeProto& node) {
 }
 
 void check_and_sort(FlatGraph& flat, const onnx::GraphProto& graph) {
-  const Producers producers = find_producers(flat, graph);
-  check_shadowing(flat, producers);
-  const Dependencies dependencies = find_dependencies(flat, producers);
+  const Producers producers = find_producers(flat.nodes, graph);
+  const Dependencies dependencies = find_dependencies(flat.nodes, producers, /*is_subgraph=*/false);
   for (const auto& output : graph.output()) {
     require(producers.count(output.name()), "output '{}' of the graph is given by no node, input or initializer",
             output.name());
   }
-  std::vector<FlatNode> nodes;
-  for (const int i : sorted(flat, dependencies)) nodes.push_back(std::move(flat.nodes[static_cast<size_t>(i)]));
-  flat.nodes = std::move(nodes);
+  sort(flat.nodes, dependencies);
+  sort_bodies(flat.nodes);
 }
 
 void keep_needed(FlatGraph& flat, const std::vector<std::string>& outputs) {
-  NameSet needed(outputs.begin(), outputs.end());
-  std::vector<FlatNode> kept;
-  for (size_t i = flat.nodes.size(); i-- > 0;) {
-    FlatNode& node = flat.nodes[i];
-    const auto& written = node.proto->output();
-    const bool is_needed = std::any_of(written.begin(), written.end(),
-                                       [&](const std::string& name) { return !name.empty() && needed.count(name); });
-    if (!is_needed) continue;
-    for (std::string& name : names_read(*node.proto)) needed.insert(std::move(name));
-    kept.push_back(std::move(node));
-  }
-  std::reverse(kept.begin(), kept.end());
-  flat.nodes = std::move(kept);
+  keep_needed_nodes(flat.nodes, NameSet(outputs.begin(), outputs.end()));
 }
 
 }  // namespace arbalest

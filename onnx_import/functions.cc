@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/base/error.h"
 #include "onnx_import/flat_graph.h"
@@ -142,19 +143,35 @@ class Inliner {
   }
 
   FlatGraph run() {
-    while (!stack_.empty()) {
+    unwind(0);
+    return std::move(flat_);
+  }
+
+ private:
+  // Visits the nodes of all frames above a depth of the stack.
+  void unwind(size_t depth) {
+    while (stack_.size() > depth) {
       Frame& frame = *std::prev(stack_.end());
       if (frame.next == frame.nodes->size()) {
         stack_.pop_back();
         continue;
       }
       visit(frame, frame.nodes->at(frame.next++));
-      require(flat_.nodes.size() <= kMaxNodes, "functions expand to more than {} nodes", kMaxNodes);
+      require(count_ <= kMaxNodes, "functions expand to more than {} nodes", kMaxNodes);
     }
-    return std::move(flat_);
   }
 
- private:
+  // The nodes of a subgraph, which may call functions too.
+  std::shared_ptr<FlatBody> body_of(const onnx::GraphProto& graph, const Opsets& opsets) {
+    std::vector<FlatNode> around = std::exchange(flat_.nodes, {});
+    const size_t depth = stack_.size();
+    stack_.push_back(Frame{&graph.node(), &opsets, nullptr, {}, "", 0});
+    unwind(depth);
+    const auto body = std::make_shared<FlatBody>(FlatBody{&graph, std::move(flat_.nodes), {}});
+    flat_.nodes = std::move(around);
+    return body;
+  }
+
   void visit(const Frame& frame, const onnx::NodeProto& original) {
     const onnx::NodeProto* node = &original;
     if (frame.function) {
@@ -171,9 +188,16 @@ class Inliner {
 
   void add(const onnx::NodeProto& node, const Opsets& opsets) {
     const auto opset = opsets.find(domain_of(node));
-    const int index = static_cast<int>(flat_.nodes.size());
-    flat_.nodes.push_back({&node, opset == opsets.end() ? 1 : opset->second,
-                           fmt::format("{} ({})", node_name(node), node.op_type()), index});
+    const int index = static_cast<int>(count_++);
+    FlatNode flat{&node,
+                  opset == opsets.end() ? 1 : opset->second,
+                  fmt::format("{} ({})", node_name(node), node.op_type()),
+                  index,
+                  {}};
+    for (const onnx::AttributeProto& a : node.attribute()) {
+      if (a.has_g()) flat.bodies[a.name()] = body_of(a.g(), opsets);
+    }
+    flat_.nodes.push_back(std::move(flat));
   }
 
   void call(const Function& function, const onnx::NodeProto& node) {
@@ -224,6 +248,7 @@ class Inliner {
   Opsets opsets_;
   std::deque<Frame> stack_;
   FlatGraph flat_;
+  size_t count_ = 0;  // nodes so far
 };
 
 }  // namespace

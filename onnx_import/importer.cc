@@ -8,8 +8,8 @@
 #include "onnx_import/data_inputs.h"
 #include "onnx_import/data_type.h"
 #include "onnx_import/narrow_type.h"
-#include "onnx_import/node_context.h"
 #include "onnx_import/tensor_reader.h"
+#include "onnx_import/translate.h"
 
 namespace arbalest {
 namespace {
@@ -19,6 +19,7 @@ struct Preparation {
   FlatGraph flat;
   std::vector<std::string> outputs;
   std::unordered_set<std::string> names_read;
+  int64_t node_count = 0;  // an upper bound of the nodes' indices
   std::vector<ModelTensor> tensors;
   std::vector<ParameterReport> reports;  // of each tensor
   std::vector<std::string> notices;
@@ -105,16 +106,32 @@ bool holds_floats(const onnx::NodeProto& constant) {
   });
 }
 
-void add_constants(const ModelFile& file, Preparation& p) {
-  for (const FlatNode& node : p.flat.nodes) {
+// Of the main graph, or of the body.
+void add_constants(const ModelFile& file, const std::vector<FlatNode>& nodes, Preparation& p, FlatBody* body) {
+  for (const FlatNode& node : nodes) {
     if (node.proto->op_type() != "Constant" || !domain_of(*node.proto).empty() || !holds_floats(*node.proto)) continue;
     try {
       const auto value = std::make_shared<HostTensor>(read_constant(*node.proto, file));
-      p.tensors.push_back({node.proto->output(0), {value->dtype, Shape(value->dims)}, value, true});
+      if (body) body->tensors[node.proto->output(0)] = p.tensors.size();
+      p.tensors.push_back(
+          {node.proto->output(0), {value->dtype, Shape(value->dims)}, value, true, false, body != nullptr});
     } catch (const Error& e) {
       throw e.within(describe(node));
     }
   }
+}
+
+void add_tensors_of_body(const ModelFile& file, FlatBody& body, Preparation& p) {
+  const auto add = [&](const std::string& name, HostTensor tensor, bool is_narrow) {
+    const auto value = std::make_shared<HostTensor>(std::move(tensor));
+    body.tensors[name] = p.tensors.size();
+    p.tensors.push_back({name, {value->dtype, Shape(value->dims)}, value, false, is_narrow, true});
+  };
+  for (const auto& t : body.graph->initializer()) {
+    if (p.names_read.count(t.name()) > 0) add(t.name(), read_tensor(t, file), narrow_type(t.data_type()) != nullptr);
+  }
+  for (const auto& t : body.graph->sparse_initializer()) add(t.values().name(), read_tensor(t, file), false);
+  add_constants(file, body.nodes, p, &body);
 }
 
 // ---- what is not supported
@@ -128,30 +145,30 @@ bool has_integer_weights(std::string_view op) {
 struct Unsupported {
   std::vector<std::string> lines;
   bool integer_weights = false;
+  bool matters = false;
 };
 
-void add_if_unsupported(const onnx::NodeProto& node, const std::string& name, int opset, Unsupported& found) {
-  const std::string domain = domain_of(node);
-  const auto entry = translator().entries().find({domain, node.op_type()});
-  const std::string shown = domain.empty() ? "ai.onnx" : domain;
-  if (entry == translator().entries().end()) {
-    found.lines.push_back(
-        fmt::format("'{}' ({}): operator of domain {}, opset {}", name, node.op_type(), shown, opset));
-    found.integer_weights = found.integer_weights || has_integer_weights(node.op_type());
-  } else if (!entry->second.version_for(opset)) {
-    found.lines.push_back(fmt::format("'{}' ({}): opset {} of domain {} does not have it; it is there from {} on", name,
-                                      node.op_type(), opset, shown, entry->second.versions.front()));
-  }
-  for (const onnx::AttributeProto& a : node.attribute()) {
-    for (const onnx::NodeProto& inner : a.g().node())
-      add_if_unsupported(inner, name + "/" + node_name(inner), opset, found);
+// Branches of If are listed with the rest, but are no reason of their own: a branch that is never taken does not
+// matter.
+void add_unsupported(const std::vector<FlatNode>& nodes, const std::string& prefix, bool in_branch,
+                     Unsupported& found) {
+  for (const FlatNode& node : nodes) {
+    const std::string name = prefix + node_name(*node.proto);
+    const std::string why = why_unsupported(node);
+    if (!why.empty()) {
+      found.lines.push_back(fmt::format("'{}' ({}): {}", name, node.proto->op_type(), why));
+      found.integer_weights = found.integer_weights || has_integer_weights(node.proto->op_type());
+      found.matters = found.matters || !in_branch;
+    }
+    for (const auto& [attribute, body] : node.bodies)
+      add_unsupported(body->nodes, name + "/", in_branch || node.proto->op_type() == "If", found);
   }
 }
 
 void check_supported(const FlatGraph& flat) {
   Unsupported found;
-  for (const FlatNode& node : flat.nodes) add_if_unsupported(*node.proto, node_name(*node.proto), node.opset, found);
-  if (found.lines.empty()) return;
+  add_unsupported(flat.nodes, "", false, found);
+  if (!found.matters) return;
   throw Error(ErrorKind::unsupported, "{} node{} cannot be imported:\n  {}{}", found.lines.size(),
               found.lines.size() == 1 ? "" : "s", fmt::join(found.lines, "\n  "),
               found.integer_weights ? "\nIntegers cannot be trained: dequantise the model to float weights first, or "
@@ -160,51 +177,6 @@ void check_supported(const FlatGraph& flat) {
 }
 
 // ---- translation
-
-// Collects what is wrong with all nodes; those behind a node that failed are not looked at.
-class Failures {
- public:
-  bool reaches(const FlatNode& node) const {
-    const std::vector<std::string> names = names_read(*node.proto);
-    return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return without_value_.count(n) > 0; });
-  }
-  void mark(const FlatNode& node) {
-    without_value_.insert(node.proto->output().begin(), node.proto->output().end());
-    without_value_.erase("");
-  }
-  void add(const FlatNode& node, const Error& error) {
-    // Scalar expressions check the types of their operands as if no model could get them wrong.
-    const bool is_type_fault = std::string_view(error.what()).starts_with("scalar ");
-    errors_.push_back(Error(is_type_fault ? ErrorKind::model : error.kind(), error.what()).within(describe(node)));
-    mark(node);
-  }
-  void check() const {
-    if (errors_.empty()) return;
-    std::vector<std::string> lines;
-    for (const Error& e : errors_) lines.push_back(e.what());
-    throw Error(errors_.front().kind(), "{}", fmt::join(lines, "\n"));
-  }
-
- private:
-  std::vector<Error> errors_;
-  std::unordered_set<std::string> without_value_;
-};
-
-void translate(const FlatNode& node, ImportContext& import) {
-  const Translator::Entry& entry = translator().entries().at({domain_of(*node.proto), node.proto->op_type()});
-  NodeContext context(node, *entry.version_for(node.opset), import);
-  import.scope.builder().set_origin(node.label);
-  const Values values = entry.translation(context);
-  context.check_all_known();
-  for (int i = 0; i < context.output_count(); ++i) {
-    const auto k = static_cast<size_t>(i);
-    if (k < values.size() && values[k]) {
-      import.scope.define(node.proto->output(i), values[k]);
-    } else if (context.output_used(i)) {
-      throw Error(ErrorKind::unsupported, "output {} ('{}') is not supported", i, node.proto->output(i));
-    }
-  }
-}
 
 // Weights that no tensor holds: the user must know why they do not train.
 void notice_generated_weights(const Preparation& p, std::vector<std::string>& notices) {
@@ -224,16 +196,20 @@ void check_any_batch(const Graph& graph, const ExportBatch& batch) {
 }
 
 // The element types that the file tells of values, for those that are kept in a wider type.
-void note_element_types(const ModelFile& file, const FlatGraph& flat, Scope& scope) {
-  const auto& graph = file.proto.graph();
+void note_element_types(const onnx::GraphProto& graph, Scope& scope) {
   for (const auto* list : {&graph.input(), &graph.value_info(), &graph.output()})
     for (const auto& value : *list) scope.set_onnx_type(value.name(), value.type().tensor_type().elem_type());
   for (const auto& t : graph.initializer()) scope.set_onnx_type(t.name(), t.data_type());
-  for (const FlatNode& node : flat.nodes) {
-    if (node.proto->op_type() != "Constant" || node.proto->output_size() == 0) continue;
+}
+
+void note_element_types(const ModelFile& file, const FlatGraph& flat, Scope& scope) {
+  note_element_types(file.proto.graph(), scope);
+  for_each_node(flat.nodes, [&](const FlatNode& node) {
+    for (const auto& body : node.bodies) note_element_types(*body.second->graph, scope);
+    if (node.proto->op_type() != "Constant" || node.proto->output_size() == 0) return;
     for (const auto& a : node.proto->attribute())
       if (a.name() == "value") scope.set_onnx_type(node.proto->output(0), a.t().data_type());
-  }
+  });
 }
 
 Imported translate_all(const ModelFile& file, const Preparation& p, const ImportOptions& options, bool free_batch) {
@@ -250,22 +226,14 @@ Imported translate_all(const ModelFile& file, const Preparation& p, const Import
                                  ? scope.builder().add_input(input.name, InputRole::data, input.type)
                                  : scope.builder().constant(in_compute_type(known->second)));
   }
-  ImportContext import{file, options, scope, data.batch, p.names_read, result.notices};
-  Failures failures;
-  for (const FlatNode& node : p.flat.nodes) {
-    if (failures.reaches(node)) {
-      failures.mark(node);
-      continue;
-    }
-    try {
-      translate(node, import);
-    } catch (const Error& e) {
-      failures.add(node, e);
-    }
-  }
-  failures.check();
+  ImportContext import{file, options, scope, data.batch, p.names_read, result.notices, p.node_count};
+  translate_nodes(p.flat.nodes, import);
   if (data.batch.size && free_batch) check_any_batch(result.graph, data.batch);
-  for (const std::string& name : p.outputs) scope.builder().add_output(name, scope.find(name));
+  for (const std::string& name : p.outputs) {
+    const Item item = scope.find(name);
+    require(static_cast<bool>(item.tensor), "output '{}' is not a tensor", name);
+    scope.builder().add_output(name, item.tensor);
+  }
   drop_dead_nodes(result.graph);
 
   for (size_t i = 0; i < p.reports.size(); ++i) {
@@ -285,11 +253,18 @@ Preparation prepare(const ModelFile& file, const ImportOptions& options) {
   keep_needed(p.flat, p.outputs);
   check_supported(p.flat);
   p.names_read.insert(p.outputs.begin(), p.outputs.end());
-  for (const FlatNode& node : p.flat.nodes) {
+  for_each_node(p.flat.nodes, [&](const FlatNode& node) {
     for (std::string& name : names_read(*node.proto)) p.names_read.insert(std::move(name));
-  }
+    for (const auto& body : node.bodies) {
+      for (const auto& output : body.second->graph->output()) p.names_read.insert(output.name());
+    }
+    p.node_count = std::max<int64_t>(p.node_count, node.index + 1);
+  });
   add_initializers(file, p);
-  add_constants(file, p);
+  add_constants(file, p.flat.nodes, p, nullptr);
+  for_each_node(p.flat.nodes, [&](const FlatNode& node) {
+    for (const auto& body : node.bodies) add_tensors_of_body(file, *body.second, p);
+  });
   p.reports = decide_trainability(p.tensors, p.flat, options.selection);
   return p;
 }

@@ -1,10 +1,9 @@
 #include "onnx_import/node_context.h"
 
 #include "graph/base/error.h"
-#include "onnx_import/data_type.h"
 #include "onnx_import/glob.h"
-#include "onnx_import/narrow_type.h"
 #include "onnx_import/tensor_reader.h"
+#include "onnx_import/translate.h"
 
 namespace arbalest {
 namespace {
@@ -45,79 +44,11 @@ onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& a) {
 
 }  // namespace
 
-DataType compute_type(DataType file_type) {
-  return file_type == DataType::f16 || file_type == DataType::bf16 ? DataType::f32 : file_type;
-}
-
-TensorPtr in_compute_type(const TensorPtr& tensor) {
-  const DataType type = compute_type(tensor->dtype);
-  return type == tensor->dtype ? tensor : std::make_shared<HostTensor>(tensor->to(type));
-}
-
-Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports)
-    : builder_(graph), tensors_(tensors) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].value) continue;
-    tensor_index_[tensors[i].name] = i;
-    if (!reports[i].trains) continue;
-    const TensorPtr initial = in_compute_type(tensors[i].value);
-    values_[tensors[i].name] =
-        builder_.add_input(tensors[i].name, InputRole::parameter, {initial->dtype, Shape(initial->dims)}, initial);
-  }
-}
-
-void Scope::define(const std::string& name, Value value) {
-  if (name.empty() || values_.count(name)) return;  // a Constant node that trains is an input already
-  ValueInfo& info = builder_.graph().at(value.id());
-  if (info.name.empty()) info.name = name;
-  values_[name] = value;
-}
-
-Value Scope::find(const std::string& name) {
-  const auto known = values_.find(name);
-  if (known != values_.end()) return known->second;
-  const auto index = tensor_index_.find(name);
-  if (index == tensor_index_.end() || tensors_[index->second].is_constant_node) return {};
-  const Value value = builder_.constant(in_compute_type(tensors_[index->second].value));
-  define(name, value);
-  return value;
-}
-
-Value Scope::state(const std::string& name) {
-  const auto known = states_.find(name);
-  if (known != states_.end()) return known->second;
-  const TensorPtr initial = tensor(name);
-  if (!initial) return {};
-  const Value value = builder_.add_input(name, InputRole::state, {initial->dtype, Shape(initial->dims)}, initial);
-  states_[name] = value;
-  return value;
-}
-
-void Scope::update_state(const std::string& name, Value next) {
-  std::vector<StateUpdate>& updates = builder_.graph().updates;
-  const auto [place, is_new] = updates_.emplace(name, updates.size());
-  if (is_new) updates.emplace_back();
-  updates[place->second] = {state(name).id(), next.id()};  // of several nodes with one statistic the last counts
-}
-
-int32_t Scope::onnx_type(const std::string& name) {
-  const auto known = onnx_types_.find(name);
-  return known == onnx_types_.end() ? onnx_data_type(find(name).dtype()) : known->second;
-}
-
-void Scope::set_onnx_type(const std::string& name, int32_t type) {
-  const auto dtype = data_type_of_onnx(type);
-  const bool is_kept_wider = dtype ? compute_type(*dtype) != *dtype : narrow_type(type) != nullptr;
-  if (is_kept_wider) onnx_types_[name] = type;
-}
-
-TensorPtr Scope::tensor(const std::string& name) const {
-  const auto index = tensor_index_.find(name);
-  return index == tensor_index_.end() ? nullptr : in_compute_type(tensors_[index->second].value);
-}
-
 NodeContext::NodeContext(const FlatNode& node, int version, ImportContext& import)
-    : node_(node), version_(version), import_(import) {}
+    : node_(node),
+      version_(version),
+      import_(import),
+      stream_(import.scope.in_subgraph() ? import.next_stream++ : node.index) {}
 
 std::string NodeContext::input_name(int i) const { return i < node_.proto->input_size() ? node_.proto->input(i) : ""; }
 
@@ -141,11 +72,23 @@ BatchNormPolicy NodeContext::batch_norm() const {
   return import_.options.batch_norm;
 }
 
-Value NodeContext::input(int i) {
+Item NodeContext::item(int i) {
   require(has_input(i), "input {} is missing", i);
-  const Value value = import_.scope.find(input_name(i));
-  ensure(static_cast<bool>(value), "input '{}' has no value yet", input_name(i));
-  return value;
+  const Item item = import_.scope.find(input_name(i));
+  ensure(static_cast<bool>(item), "input '{}' has no value yet", input_name(i));
+  return item;
+}
+
+Value NodeContext::input(int i) {
+  const Item found = item(i);
+  require(!found.sequence, "input {} ('{}') is a sequence, expected a tensor", i, input_name(i));
+  require(!found.absent, "input {} ('{}') is an optional without a value", i, input_name(i));
+  return found.tensor;
+}
+
+int32_t NodeContext::onnx_type(int i) {
+  input(i);
+  return import_.scope.onnx_type(input_name(i));
 }
 
 void NodeContext::set_onnx_type(int output, int32_t type) {
@@ -236,8 +179,40 @@ TensorPtr NodeContext::tensor_attribute(const std::string& name) {
 
 TensorPtr NodeContext::constant_value() {
   for (const onnx::AttributeProto& a : node_.proto->attribute()) known_attributes_.insert(a.name());
-  if (const TensorPtr known = import_.scope.tensor(node_.proto->output(0))) return known;
+  if (const TensorPtr known = import_.scope.own_tensor(node_.proto->output(0))) return known;
   return in_compute_type(std::make_shared<HostTensor>(read_constant(*node_.proto, import_.file)));
+}
+
+std::vector<Item> NodeContext::subgraph(const std::string& attribute, const std::vector<Item>& inputs,
+                                        const SubgraphCall& call) {
+  known_attributes_.insert(attribute);
+  const auto found = node_.bodies.find(attribute);
+  require(found != node_.bodies.end(), "attribute '{}' is missing", attribute);
+  const FlatBody& body = *found->second;
+  require(body.graph->input_size() == static_cast<int>(inputs.size()), "attribute '{}' has {} inputs, expected {}",
+          attribute, body.graph->input_size(), inputs.size());
+  const std::string around = import_.origin_prefix;
+  import_.origin_prefix += node_name(*node_.proto) + (call.trip ? fmt::format("[{}]/", *call.trip) : "/");
+  std::vector<Item> outputs;
+  {
+    Scope::Subgraph names(import_.scope, body, call.guard);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      names.define_input(body.graph->input(static_cast<int>(i)).name(), inputs[i]);
+    translate_nodes(body.nodes, import_);
+    for (const auto& output : body.graph->output()) {
+      outputs.push_back(import_.scope.find(output.name()));
+      require(static_cast<bool>(outputs.back()), "attribute '{}': nothing gives the output '{}'", attribute,
+              output.name());
+    }
+  }
+  import_.origin_prefix = around;
+  builder().set_origin(around + node_.label);
+  return outputs;
+}
+
+Item NodeContext::given(int output) const {
+  const auto found = given_.find(output);
+  return found == given_.end() ? Item() : found->second;
 }
 
 void NodeContext::notice(const std::string& text) {

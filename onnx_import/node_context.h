@@ -1,7 +1,4 @@
-// Translates nodes one by one into a graph: what the names of the model mean there, and the OpContext of one node.
-//
-// Invariant: a name has a value before a node that reads it is translated. Tensors of the model become inputs or
-// Constants when they are first read.
+// The OpContext of one node, and what all nodes of an import share.
 #pragma once
 
 #include <set>
@@ -10,41 +7,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "onnx_import/flat_graph.h"
 #include "onnx_import/importer.h"
-#include "onnx_import/op_context.h"
-#include "onnx_import/trainability.h"
+#include "onnx_import/scope.h"
 
 namespace arbalest {
-
-// float32 for 16-bit floats: weights are kept and computed with in float32.
-DataType compute_type(DataType file_type);
-TensorPtr in_compute_type(const TensorPtr& tensor);
-
-class Scope {
- public:
-  Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports);
-
-  Builder& builder() { return builder_; }
-  void define(const std::string& name, Value value);
-  Value find(const std::string& name);   // none: unknown, because the node that gives it failed
-  Value state(const std::string& name);  // none: no tensor of the model has the name
-  void update_state(const std::string& name, Value next);
-  // Element type of the value in the file, where the file or a node tells one that is kept in a wider type.
-  int32_t onnx_type(const std::string& name);
-  void set_onnx_type(const std::string& name, int32_t type);
-  // Of a tensor that the model holds, in the compute type; null for anything else.
-  TensorPtr tensor(const std::string& name) const;
-
- private:
-  Builder builder_;
-  const std::vector<ModelTensor>& tensors_;
-  std::unordered_map<std::string, size_t> tensor_index_;
-  std::unordered_map<std::string, Value> values_;
-  std::unordered_map<std::string, Value> states_;
-  std::unordered_map<std::string, int32_t> onnx_types_;  // of 16-bit floats and narrow types
-  std::unordered_map<std::string, size_t> updates_;      // state name -> place in graph.updates
-};
 
 // What the nodes of one import share.
 struct ImportContext {
@@ -54,6 +20,9 @@ struct ImportContext {
   ExportBatch batch;
   std::unordered_set<std::string> names_read;  // by needed nodes and outputs
   std::vector<std::string>& notices;
+  int64_t next_stream;             // random stream of the next node of a subgraph
+  std::string origin_prefix = {};  // "loop_0[3]/" inside a subgraph
+  int64_t unrolled = 0;            // nodes of subgraphs translated so far
 };
 
 class NodeContext final : public OpContext {
@@ -73,11 +42,12 @@ class NodeContext final : public OpContext {
   bool dropout() const override { return import_.options.dropout && training(); }
   BatchNormPolicy batch_norm() const override;
   const ExportBatch& export_batch() const override { return import_.batch; }
-  int64_t random_stream() const override { return node_.index; }
+  int64_t random_stream() const override { return stream_; }
 
   Value input(int i) override;
-  Value named(const std::string& name) override { return import_.scope.find(name); }
-  int32_t onnx_type(int i) override { return import_.scope.onnx_type(input_name(i)); }
+  Value named(const std::string& name) override { return import_.scope.find(name).tensor; }
+  Item item(int i) override;
+  int32_t onnx_type(int i) override;
   void set_onnx_type(int output, int32_t type) override;
   std::vector<Dim> contents(int i) override;
   TensorPtr constant_tensor(int i) override;
@@ -94,6 +64,11 @@ class NodeContext final : public OpContext {
   TensorPtr tensor_attribute(const std::string& name) override;
   TensorPtr constant_value() override;
 
+  std::vector<Item> subgraph(const std::string& attribute, const std::vector<Item>& inputs,
+                             const SubgraphCall& call) override;
+  void give(int output, Item item) override { given_[output] = std::move(item); }
+  Item given(int output) const;
+
   void notice(const std::string& text) override;
 
   // Model error naming an attribute or an input that the translation never asked for.
@@ -107,6 +82,8 @@ class NodeContext final : public OpContext {
   const FlatNode& node_;
   int version_;
   ImportContext& import_;
+  int64_t stream_;
+  std::map<int, Item> given_;
   std::set<std::string> known_attributes_;
   std::set<int> known_inputs_;
 };

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,34 @@ namespace arbalest {
 struct ExportBatch {
   std::string symbol;           // of the free batch; empty: the batch is fixed, nothing is generalised
   std::optional<int64_t> size;  // none: the file's batch is free
+};
+
+// What a name of a model stands for: a tensor, a sequence of tensors whose length is known at import, or an optional
+// without a value. Default: nothing, an unknown name.
+struct Item {
+  Item() = default;
+  Item(Value tensor) : tensor(tensor) {}  // NOLINT: a tensor is an item
+  static Item of_sequence(Values values) {
+    Item item;
+    item.sequence = std::make_shared<const Values>(std::move(values));
+    return item;
+  }
+  static Item of_nothing() {
+    Item item;
+    item.absent = true;
+    return item;
+  }
+  explicit operator bool() const { return tensor || sequence || absent; }
+
+  Value tensor;
+  std::shared_ptr<const Values> sequence;
+  bool absent = false;
+};
+
+// How a subgraph is translated.
+struct SubgraphCall {
+  Value guard = {};                  // bool scalar: the results count only where it holds; none: everywhere
+  std::optional<int64_t> trip = {};  // number of the trip through a loop, for the origin of the nodes
 };
 
 class OpContext {
@@ -47,6 +76,7 @@ class OpContext {
 
   // ---- inputs; asking marks them as known
   virtual Value input(int i) = 0;  // model error when missing
+  virtual Item item(int i) = 0;    // the same; of any kind
   // The element type of input i in the file: ONNX's number. The Value has a wider one where the type is narrow.
   virtual int32_t onnx_type(int i) = 0;
   // Tells the narrow type of an output (narrow_type.h) to those that ask with onnx_type().
@@ -89,7 +119,15 @@ class OpContext {
   std::optional<std::vector<int64_t>> integers_attribute_or_input(const std::string& name, int input, int input_since);
   void ignore_attribute(const std::string& name) { has_attribute(name); }  // known, of no consequence here
 
+  // ---- subgraphs
+  // Translates the subgraph of an attribute with these values of its inputs; returns those of its outputs. Each call
+  // translates it anew.
+  virtual std::vector<Item> subgraph(const std::string& attribute, const std::vector<Item>& inputs,
+                                     const SubgraphCall& call) = 0;
+
   // ---- results
+  // An output that is no tensor, in place of the value that the translation returns.
+  virtual void give(int output, Item item) = 0;
   // A notice for the user, with the node's name in front.
   virtual void notice(const std::string& text) = 0;
 };

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "onnx_import/glob.h"
+#include "onnx_import/tensor_readers.h"
 #include "onnx_import/trainability.h"
 
 namespace arbalest {
@@ -122,22 +123,12 @@ constexpr Role kRoles[] = {
     {"NonMaxSuppression", 4, TensorUse::bound, Effect::fixed, "least score"},
 };
 
-// Nodes that move or convert the tensor at input 0 (Concat: at any), so that who reads their output reads the tensor.
-constexpr std::string_view kPassing[] = {"Identity",  "Transpose", "Reshape",  "Flatten",        "Squeeze",
-                                         "Unsqueeze", "Cast",      "CastLike", "Expand",         "Tile",
-                                         "Split",     "Slice",     "Pad",      "QuantizeLinear", "DequantizeLinear"};
-
 // Elementwise operators whose one-element operand of rank 1 may be a learned scale or offset.
 constexpr std::string_view kArithmetic[] = {"Add", "Sub", "Mul", "Div"};
 
 template <size_t n>
 bool contains(const std::string_view (&list)[n], std::string_view x) {
   return std::find(std::begin(list), std::end(list), x) != std::end(list);
-}
-
-bool passes(const onnx::NodeProto& node, int input) {
-  if (node.op_type() == "Concat") return true;
-  return input == 0 && contains(kPassing, node.op_type());
 }
 
 struct Reader {
@@ -148,6 +139,8 @@ struct Reader {
 using Readers = std::vector<Reader>;
 
 Role role_of(const onnx::NodeProto& node, int input) {
+  if (node.op_type() == "Loop" || node.op_type() == "Scan")
+    return {node.op_type(), input, TensorUse::other, Effect::no_path, "initial state"};
   for (const Role& role : kRoles) {
     if (role.input == input && role.op == node.op_type()) return role;
   }
@@ -156,39 +149,23 @@ Role role_of(const onnx::NodeProto& node, int input) {
           is_sum ? "bias" : "weight"};
 }
 
-// For each tensor the nodes that read it, in order.
 std::vector<Readers> find_readers(const std::vector<ModelTensor>& tensors, const FlatGraph& graph) {
-  std::unordered_map<std::string_view, std::vector<size_t>> carried;
-  for (size_t i = 0; i < tensors.size(); ++i) carried[tensors[i].name] = {i};
-  std::vector<Readers> readers(tensors.size());
-  const auto read = [&](const FlatNode& node, int input, const std::vector<size_t>& list) {
-    for (const size_t t : list) readers[t].push_back({&node, input, role_of(*node.proto, input)});
-  };
-  for (const FlatNode& node : graph.nodes) {
-    const auto& inputs = node.proto->input();
-    std::vector<size_t> passed;
-    for (int k = 0; k < inputs.size(); ++k) {
-      const auto found = carried.find(inputs[k]);
-      if (found == carried.end()) continue;
-      if (passes(*node.proto, k)) {
-        passed.insert(passed.end(), found->second.begin(), found->second.end());
-      } else {
-        read(node, k, found->second);
-      }
-    }
-    for (const std::string& name : names_read(*node.proto)) {  // captured by a subgraph
-      if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
-      const auto found = carried.find(name);
-      if (found != carried.end()) read(node, -1, found->second);
-    }
-    std::sort(passed.begin(), passed.end());
-    passed.erase(std::unique(passed.begin(), passed.end()), passed.end());
-    if (passed.empty()) continue;
-    for (const std::string& output : node.proto->output()) {
-      if (!output.empty()) carried[output] = passed;
-    }
+  std::vector<Readers> all;
+  for (const std::vector<TensorReader>& readers : find_tensor_readers(tensors, graph)) {
+    Readers with_roles;
+    for (const TensorReader& r : readers) with_roles.push_back({r.node, r.input, role_of(*r.node->proto, r.input)});
+    all.push_back(std::move(with_roles));
   }
-  return readers;
+  return all;
+}
+
+// Zeros that a loop starts from are no weights.
+bool is_zero_state(const HostTensor& t, const Readers& readers) {
+  const auto is_loop = [](const Reader& r) {
+    return r.node->proto->op_type() == "Loop" || r.node->proto->op_type() == "Scan";
+  };
+  return std::any_of(readers.begin(), readers.end(), is_loop) &&
+         std::all_of(t.bytes.begin(), t.bytes.end(), [](auto byte) { return byte == decltype(byte){}; });
 }
 
 // No weight is infinite or near the end of the floats; masks that are added to scores are.
@@ -283,6 +260,9 @@ ParameterReport report_of(const ModelTensor& t, const Readers& readers) {
   } else if (looks_like_mask(*t.value)) {
     r.use = TensorUse::other;
     r.why = fmt::format("holds infinite or huge values, taken for a mask ({})", places(readers));
+  } else if (is_zero_state(*t.value, readers)) {
+    r.use = TensorUse::other;
+    r.why = fmt::format("zeros that a loop starts from ({})", places(readers));
   } else {
     r.trains = true;
     r.why = places(readers);
@@ -325,7 +305,8 @@ class Selector {
 
 bool can_be_selected(const ParameterReport& r, const ModelTensor& t) {
   const bool is_scalar_or_mask = r.use == TensorUse::scalar_constant || r.use == TensorUse::other;
-  return t.value && !t.is_narrow && is_float(t.type.dtype) && (r.trains || is_scalar_or_mask || t.is_constant_node);
+  return t.value && !t.is_narrow && is_float(t.type.dtype) && r.use != TensorUse::hidden &&
+         (r.trains || is_scalar_or_mask || t.is_constant_node);
 }
 
 void apply_selection(std::vector<ParameterReport>& reports, const std::vector<ModelTensor>& tensors,
@@ -374,6 +355,8 @@ std::string_view name_of(TensorUse use) {
       return "bound";
     case TensorUse::unused:
       return "unused";
+    case TensorUse::hidden:
+      return "hidden";
     case TensorUse::other:
       return "other";
   }
@@ -383,8 +366,19 @@ std::string_view name_of(TensorUse use) {
 std::vector<ParameterReport> decide_trainability(const std::vector<ModelTensor>& tensors, const FlatGraph& graph,
                                                  const ParameterSelection& selection) {
   const std::vector<Readers> readers = find_readers(tensors, graph);
+  std::unordered_map<std::string, int> counts;
+  for (const ModelTensor& t : tensors) ++counts[t.name];
   std::vector<ParameterReport> reports;
-  for (size_t i = 0; i < tensors.size(); ++i) reports.push_back(report_of(tensors[i], readers[i]));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    ParameterReport r = report_of(tensors[i], readers[i]);
+    // Who asks for the name means the other tensor.
+    if (tensors[i].in_subgraph && counts[tensors[i].name] > 1) {
+      r.use = TensorUse::hidden;
+      r.why = fmt::format("in a subgraph, under a name that another tensor has too ({})", r.why);
+      r.trains = false;
+    }
+    reports.push_back(std::move(r));
+  }
 
   const auto trains = [&](size_t i) { return reports[i].trains && !tensors[i].is_constant_node; };
   bool initializer_trains = false;

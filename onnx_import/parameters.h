@@ -37,6 +37,7 @@ enum class TensorUse : uint8_t {
   quantisation,
   bound,
   unused,
+  hidden,  // in a subgraph, under a name that another tensor has too
   other,
 };
 

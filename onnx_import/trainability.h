@@ -20,6 +20,7 @@ struct ModelTensor {
   TensorPtr value;  // in the file's type; null where no needed node reads it
   bool is_constant_node = false;
   bool is_narrow = false;  // kept in a wider type than the file's (narrow_type.h)
+  bool in_subgraph = false;
 };
 
 // A report for each tensor, in order. Usage error when a pattern of the selection matches nothing.

@@ -146,8 +146,11 @@ Values bit_cast(OpContext& op) {
   return {op.builder().constant(std::make_shared<const HostTensor>(std::move(bits)))};
 }
 
-// Identity-1, 13, ..., 25; of 16-bit floats too
-Values identity(OpContext& op) { return {op.input(0)}; }
+// Identity-1, 13, 14, 16, ..., 25: of tensors, sequences and optionals
+Values identity(OpContext& op) {
+  op.give(0, op.item(0));
+  return {};
+}
 
 }  // namespace
 
