@@ -67,7 +67,8 @@ bool sounds_like_batch(std::string name) {
   return name == "n" || name == "b" || name == "bs" || name.find("batch") != std::string::npos;
 }
 
-// The symbol of the batch among the first axes that the file leaves open; "" when all are unnamed.
+// The symbol of the batch among the first axes that the file leaves open; "" when all are unnamed. Where none of them
+// sounds like a batch and one of another axis does, that one (recurrent layers have the time in front).
 std::string batch_symbol(const std::vector<Declaration>& declarations) {
   std::string symbol;
   for (const Declaration& d : declarations) {
@@ -75,7 +76,22 @@ std::string batch_symbol(const std::vector<Declaration>& declarations) {
     if (symbol.empty() || (sounds_like_batch(d.axes[0].symbol) && !sounds_like_batch(symbol)))
       symbol = d.axes[0].symbol;
   }
-  return symbol;
+  if (symbol.empty() || sounds_like_batch(symbol)) return symbol;
+  const std::set<std::string> inner = symbols_of(declarations, 1);
+  const auto other = std::find_if(inner.begin(), inner.end(), sounds_like_batch);
+  return other == inner.end() ? symbol : *other;
+}
+
+// Symbols of first axes that are not the batch by another name: lengths that stand on other axes too, and what stands
+// in front of the batch.
+std::set<std::string> other_symbols(const std::vector<Declaration>& declarations, const std::string& batch) {
+  std::set<std::string> others = symbols_of(declarations, 1);
+  for (const Declaration& d : declarations) {
+    const auto is_batch = [&](const Axis& axis) { return axis.symbol == batch; };
+    if (!d.axes.empty() && std::any_of(d.axes.begin() + 1, d.axes.end(), is_batch)) others.insert(d.axes[0].symbol);
+  }
+  others.erase(batch);
+  return others;
 }
 
 // Names the batch in all declarations.
@@ -91,11 +107,11 @@ ExportBatch unify_batch(std::vector<Declaration>& declarations, bool free_batch)
   if (!any_open) batch.size = first->axes[0].size;
   batch.symbol = any_open ? batch_symbol(declarations) : "";
   if (batch.symbol.empty()) batch.symbol = unused_symbol(declarations);
-  const std::set<std::string> inner = symbols_of(declarations, 1);  // a length, say: not the batch by another name
+  const std::set<std::string> others = other_symbols(declarations, batch.symbol);
   for (Declaration& d : declarations) {
     if (d.axes.empty()) continue;
     const bool is_batch =
-        any_open ? d.axes[0].is_open() && !inner.count(d.axes[0].symbol) : d.axes[0].size == batch.size;
+        any_open ? d.axes[0].is_open() && !others.count(d.axes[0].symbol) : d.axes[0].size == batch.size;
     if (is_batch) d.axes[0] = {std::nullopt, batch.symbol};
   }
   return batch;

@@ -22,11 +22,36 @@ Value condition(const Value& v) {
   return reshape(v, {});
 }
 
+// The one element of a value, where it is computed from constants only. Contents have whole numbers and shapes; this
+// looks through a chain of other arithmetic (a trip count, a comparison of floats).
+std::optional<double> known_number(const Value& v, int& steps_left) {
+  const auto& contents = contents_of(v);
+  if (contents && contents->size() == 1 && contents->front().is_constant())
+    return static_cast<double>(contents->front().value());
+  const Node* producer = v.builder().graph().producer(v.id());
+  if (!producer || --steps_left < 0 || !(v.shape().element_count() == Dim(1))) return std::nullopt;
+  if (const auto* constant = std::get_if<Constant>(&producer->primitive))
+    return constant->value->to(DataType::f64).as<double>()[0];
+  const auto* arithmetic = std::get_if<Map>(&producer->primitive);
+  if (!arithmetic && !std::holds_alternative<Reshape>(producer->primitive)) return std::nullopt;
+  std::vector<double> operands;
+  for (const ValueId input : producer->inputs) {
+    const auto operand = known_number(v.builder().value(input), steps_left);
+    if (!operand) return std::nullopt;
+    operands.push_back(*operand);
+  }
+  return arithmetic ? evaluate(arithmetic->expression, operands) : operands[0];
+}
+
+std::optional<double> known_number(const Value& v) {
+  int steps = 1000;
+  return known_number(v, steps);
+}
+
 // What is known of a condition at import.
 std::optional<bool> known_condition(const Value& v) {
-  const auto& contents = contents_of(v);
-  if (!contents || contents->size() != 1 || !contents->front().is_constant()) return std::nullopt;
-  return contents->front().value() != 0;
+  const auto known = known_number(v);
+  return known ? std::optional(*known != 0) : std::nullopt;
 }
 
 Value logical_and(const Value& a, const Value& b) {
@@ -131,14 +156,16 @@ const Value& tensor_of(const Item& item) {
 int64_t most_trips(OpContext& op) {
   if (!op.has_input(0)) return std::numeric_limits<int64_t>::max();
   const Value trips = op.input(0);
+  require(is_integer(trips.dtype()) && trips.shape().element_count() == Dim(1),
+          "the number of trips is {}, expected one integer", to_string(trips.type()));
   const auto& contents = contents_of(trips);
-  if (!contents) throw Error(ErrorKind::unsupported, "the number of trips is computed from the data");
-  require(contents->size() == 1, "the number of trips is {}, expected one number", to_string(trips.type()));
-  if (!contents->front().is_constant()) {
+  if (contents && contents->front().is_constant()) return contents->front().value();
+  if (contents) {
     throw Error(ErrorKind::unsupported, "the number of trips is the open size '{}'; give it a value (--dim NAME=SIZE)",
                 to_string(contents->front()));
   }
-  return contents->front().value();
+  if (const auto known = known_number(trips)) return static_cast<int64_t>(*known);
+  throw Error(ErrorKind::unsupported, "the number of trips is computed from the data");
 }
 
 struct LoopState {
