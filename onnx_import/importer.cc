@@ -293,4 +293,11 @@ Imported import_model(const ModelFile& file, const ImportOptions& options) {
   }
 }
 
+DeclaredInputs declared_inputs(const ModelFile& file, const ImportOptions& options) {
+  const DataInputs data = find_data_inputs(file.proto.graph(), options, options.free_batch, {});
+  DeclaredInputs declared{{}, data.batch.symbol};
+  for (const DataInput& input : data.inputs) declared.types[input.name] = input.type;
+  return declared;
+}
+
 }  // namespace arbalest

@@ -53,4 +53,11 @@ struct Imported {
 
 Imported import_model(const ModelFile& file, const ImportOptions& options);
 
+// The inputs to feed as the file declares them, before any node is looked at.
+struct DeclaredInputs {
+  std::map<std::string, TensorType> types;
+  std::string batch_symbol;  // as in Imported
+};
+DeclaredInputs declared_inputs(const ModelFile& file, const ImportOptions& options);
+
 }  // namespace arbalest

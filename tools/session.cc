@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/open_sizes.h"
 #include "tools/table.h"
 
 namespace arbalest::tools {
@@ -24,34 +25,14 @@ LossKind choose_loss(const Graph& graph, const ModelArguments& arguments, const 
   return data.class_labels ? LossKind::cross_entropy : LossKind::mean_squared_error;
 }
 
-// Symbols beside the batch, with the sizes that the data have there.
-Bindings bindings_from(const Imported& imported, const DataFacts& data) {
-  Bindings bindings;
-  const Graph& graph = imported.graph;
-  for (const GraphInput& input : graph.inputs) {
-    const auto sample = data.samples.size() == 1 ? data.samples.begin() : data.samples.find(input.name);
-    if (input.role != InputRole::data || sample == data.samples.end()) continue;
-    const Shape& shape = graph.at(input.value).type.shape;
-    for (size_t axis = 1; axis < shape.size() && axis <= sample->second.size(); ++axis) {
-      std::vector<std::string> names;
-      shape[axis].add_symbols(names);
-      if (names.size() == 1 && names[0] != imported.batch_symbol && shape[axis] == Dim::symbol(names[0]))
-        bindings.emplace(names[0], sample->second[axis - 1]);
-    }
-  }
-  return bindings;
-}
-
-Imported import_with_data(const ModelFile& model, ImportOptions options, const DataFacts& data) {
-  Imported imported = import_model(model, options);
-  options.bindings = bindings_from(imported, data);
-  return options.bindings.empty() ? std::move(imported) : import_model(model, options);
-}
-
 }  // namespace
 
 void add_model_argument(CLI::App& command, ModelArguments& arguments) {
   command.add_option("model", arguments.path, "ONNX file")->required()->option_text("MODEL");
+  command
+      .add_option("--dim", arguments.dims,
+                  "NAME=SIZE: the size of an axis that the file leaves open and names, such as the length of sequences")
+      ->allow_extra_args(false);
 }
 
 void add_loss_options(CLI::App& command, ModelArguments& arguments) {
@@ -110,6 +91,7 @@ Session open_session(ModelPtr model, const ModelArguments& arguments, const Data
   ImportOptions options;
   options.dropout = arguments.dropout;
   options.selection = {arguments.train, arguments.freeze};
+  options.bindings = read_sizes(arguments.dims);
   s.training = import_with_data(*s.model, options, data);
   options.mode = ImportMode::inference;
   s.evaluation = import_with_data(*s.model, options, data);

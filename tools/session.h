@@ -21,6 +21,7 @@ struct ModelArguments {
   std::optional<int> class_axis;
   std::vector<std::string> train;
   std::vector<std::string> freeze;
+  std::vector<std::string> dims;  // NAME=SIZE
   bool dropout = false;
 };
 
@@ -31,6 +32,7 @@ void add_selection_options(CLI::App& command, ModelArguments& arguments);
 // What is known of the data when a graph is made: sizes of one example by input, and whether labels are classes.
 struct DataFacts {
   std::map<std::string, Dims> samples;
+  std::map<std::string, int64_t> examples;  // size of the first axis by input; empty: not known yet
   bool class_labels = true;
 };
 

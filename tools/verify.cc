@@ -10,6 +10,7 @@
 #include "exec/replica.h"
 #include "sync/learner_memory.h"
 #include "tools/command.h"
+#include "tools/open_sizes.h"
 #include "tools/session.h"
 #include "tools/table.h"
 #include "tools/test_data.h"
@@ -164,9 +165,10 @@ int verify_expected(const Options& o) {
   for (const auto& [name, value] : feeds) {
     if (value.dims.empty()) continue;
     data.samples[name] = Dims(value.dims.begin() + 1, value.dims.end());
-    batch = value.dims[0];
+    data.examples[name] = batch = value.dims[0];
   }
   const Session session = open_session(arguments, data);
+  batch = size_of(session.training.graph, session.batch_symbol(), feeds).value_or(batch);
   CompileOptions compile_options;
   compile_options.threads = o.threads;
   const auto plan = compile(session.training.graph, session.batch(batch), cpu::kernel_set(), compile_options);

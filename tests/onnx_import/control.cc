@@ -12,7 +12,6 @@ namespace arbalest {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 HostTensor i32_tensor(const std::vector<int64_t>& values) {
   return i64_tensor({static_cast<int64_t>(values.size())}, values).to(DataType::i32);
@@ -137,7 +136,8 @@ TEST(If, WeightsOfABranchTrainAndAreWrittenBack) {
   export_model(file, {{"inner", changed}}, folder / "out.onnx");
   const ModelFile out = read_model_file(folder / "out.onnx");
   for (const auto& attribute : out.proto.graph().node(0).attribute()) {
-    if (attribute.name() == "then_branch") EXPECT_EQ(read_tensor(attribute.g().initializer(0), out), changed);
+    if (attribute.name() != "then_branch") continue;
+    EXPECT_EQ(read_tensor(attribute.g().initializer(0), out), changed);
   }
 }
 
@@ -156,7 +156,8 @@ TEST(If, AnInnerNameHidesTheOuterOne) {
   export_model(file, {{"w", changed}}, folder / "out.onnx");
   const ModelFile out = read_model_file(folder / "out.onnx");
   for (const auto& attribute : out.proto.graph().node(0).attribute()) {
-    if (attribute.name() == "then_branch") EXPECT_EQ(read_tensor(attribute.g().initializer(0), out), weight);
+    if (attribute.name() != "then_branch") continue;
+    EXPECT_EQ(read_tensor(attribute.g().initializer(0), out), weight);
   }
 }
 

@@ -1,0 +1,23 @@
+// Sizes of axes that a model leaves open: given by the user, or taken from the data.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/session.h"
+
+namespace arbalest::tools {
+
+// "NAME=SIZE"; usage error otherwise.
+Bindings read_sizes(const std::vector<std::string>& given);
+
+// Imports the model with the sizes that the data have on open axes other than the batch. The batch stays open too,
+// unless a loop runs over its axis and the data tell its size. Usage error for a size of an axis that no input has.
+Imported import_with_data(const ModelFile& model, ImportOptions options, const DataFacts& data);
+
+// The size that the fed values give to a symbol; none where no input shows it.
+std::optional<int64_t> size_of(const Graph& graph, const std::string& symbol,
+                               const std::map<std::string, HostTensor>& feeds);
+
+}  // namespace arbalest::tools
