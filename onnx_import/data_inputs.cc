@@ -91,6 +91,7 @@ std::set<std::string> other_symbols(const std::vector<Declaration>& declarations
     if (!d.axes.empty() && std::any_of(d.axes.begin() + 1, d.axes.end(), is_batch)) others.insert(d.axes[0].symbol);
   }
   others.erase(batch);
+  others.erase("");
   return others;
 }
 
