@@ -8,7 +8,7 @@ namespace arbalest {
 namespace {
 
 // A few lines of nested loops describe more nodes than memory holds.
-constexpr int64_t kMaxUnrolled = 500'000;
+constexpr int64_t kMaxUnrolled = 200'000;
 
 // Collects what is wrong with all nodes.
 class Failures {

@@ -9,7 +9,7 @@
 namespace arbalest {
 namespace {
 
-constexpr int64_t kMaxTrips = 100'000;
+constexpr int64_t kMaxTrips = 20'000;
 
 using Items = std::vector<Item>;
 

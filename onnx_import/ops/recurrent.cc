@@ -30,7 +30,8 @@ class Parameters {
 Scalar at_least(const Scalar& x, double low) { return select(x < low, low, x); }
 Scalar between(const Scalar& x, double low, double high) { return select(x > high, high, at_least(x, low)); }
 
-Activation activation_of(std::string name, Parameters& alphas, Parameters& betas) {
+Activation activation_of(const std::string& given, Parameters& alphas, Parameters& betas) {
+  std::string name = given;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (name == "sigmoid") return [](const Scalar& x) { return sigmoid(x); };
   if (name == "tanh") return [](const Scalar& x) { return tanh(x); };
@@ -57,7 +58,7 @@ Activation activation_of(std::string name, Parameters& alphas, Parameters& betas
   if (name == "hardsigmoid") {
     return [a = alphas.next(0.2), b = betas.next(0.5)](const Scalar& x) { return between(a * x + b, 0, 1); };
   }
-  throw Error(ErrorKind::model, "attribute 'activations' names '{}', which is none of the operator's", name);
+  throw Error(ErrorKind::model, "attribute 'activations' names '{}', which is none of the operator's", given);
 }
 
 // ---- what the three operators share

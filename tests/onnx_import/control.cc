@@ -85,7 +85,7 @@ TEST(Recurrent, Refusals) {
   EXPECT_THAT(refusal(rnn_model({4, 2, 5}, {})), HasSubstr("input 1 has shape 1 x 3 x 2, expected 1 x 3 x 5"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"hidden_size", 4}})), HasSubstr("'hidden_size' is 4"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"direction", "sideways"}})), HasSubstr("'sideways'"));
-  EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"activations", Strings{"Gelu"}}})), HasSubstr("'Gelu'"));
+  EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"activations", Strings{"Gelu"}}})), HasSubstr("names 'Gelu'"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"activations", Strings{"Tanh", "Tanh"}}})),
               HasSubstr("2 names, expected 1"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"clip", -1.0f}})), HasSubstr("'clip'"));
@@ -147,10 +147,11 @@ TEST(If, AnInnerNameHidesTheOuterOne) {
   const ModelFile file = parse_model_file(
       if_model("from_data", branch("MatMul", {"x", "w"}, weight), branch("MatMul", {"x", "w"})).bytes(), "m.onnx");
   const Imported imported = import_model(file, {});
-  ASSERT_EQ(imported.parameters.size(), 2u);
-  EXPECT_TRUE(imported.parameters[0].trains);
-  EXPECT_FALSE(imported.parameters[1].trains);
-  EXPECT_THAT(imported.parameters[1].why, HasSubstr("a name that another tensor has too"));
+  std::vector<std::string> why;
+  for (const ParameterReport& r : imported.parameters) {
+    if (r.name == "w") why.push_back(r.trains ? "trains" : r.why);
+  }
+  EXPECT_THAT(why, testing::ElementsAre("trains", HasSubstr("a name that another tensor has too")));
   const HostTensor changed = HostTensor::f32({3, 3}, std::vector<float>(9, 5));
   const TemporaryFolder folder;
   export_model(file, {{"w", changed}}, folder / "out.onnx");
@@ -198,7 +199,7 @@ TEST(Loop, Refusals) {
   EXPECT_THAT(refusal(loop_model({"count", "", "x"})), HasSubstr("the number of trips is computed from the data"));
   EXPECT_THAT(refusal(loop_model({"size", "", "x"})), HasSubstr("the number of trips is the open size 'T'"));
   EXPECT_THAT(refusal(loop_model({"", "from_data", "x"})), HasSubstr("depends on the data and has no bound"));
-  EXPECT_THAT(refusal(loop_model({"many", "", "x"})), HasSubstr("more than 100000 trips"));
+  EXPECT_THAT(refusal(loop_model({"many", "", "x"})), HasSubstr("more than 20000 trips"));
   EXPECT_THAT(refusal(loop_model({"three", "", "x", "x"})), HasSubstr("'body' has 3 inputs, expected 4"));
 }
 
@@ -221,7 +222,7 @@ TEST(Loop, NestedLoopsAreBounded) {
       .output("h2");
   ModelBuilder m(17);
   m.graph.input("x", f32_type({2}))
-      .initializer("trips", HostTensor::i64({}, std::vector<int64_t>{100'000}))
+      .initializer("trips", HostTensor::i64({}, std::vector<int64_t>{20'000}))
       .node("Loop", {"trips", "", "x"}, {"y"}, {{"body", outer}})
       .output("y");
   EXPECT_THAT(refusal(m), HasSubstr("loops expand to more than"));
