@@ -72,14 +72,14 @@ Dataset make_dataset(std::string name, std::vector<Column> inputs, Column labels
   }
 }
 
-void check_labels(const Dataset& dataset, int64_t classes) {
+void check_labels(const Dataset& dataset, int64_t classes, std::optional<int64_t> ignored) {
   if (!dataset.has_classes()) {
     throw Error(ErrorKind::io, "{}: labels are float32 targets; a model of {} classes needs integers", dataset.name,
                 classes);
   }
   const std::span<const int64_t> values = dataset.labels.values.as<int64_t>();
-  const auto bad =
-      std::find_if(values.begin(), values.end(), [&](int64_t label) { return label < 0 || label >= classes; });
+  const auto bad = std::find_if(values.begin(), values.end(),
+                                [&](int64_t label) { return label != ignored && (label < 0 || label >= classes); });
   if (bad == values.end()) return;
   throw Error(ErrorKind::io, "{}: label {} at example {}: the model has {} classes (0 to {})", dataset.name, *bad,
               (bad - values.begin()) / dataset.labels.sample_elements(), classes, classes - 1);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ struct Dataset {
 Dataset make_dataset(std::string name, std::vector<Column> inputs, Column labels);
 
 // Io error naming the first label outside [0, classes): "label 7 at example 12: the model has 3 classes (0 to 2)".
-void check_labels(const Dataset& dataset, int64_t classes);
+// A label that the loss ignores may be any number.
+void check_labels(const Dataset& dataset, int64_t classes, std::optional<int64_t> ignored = std::nullopt);
 
 // The examples of the given indices, in that order.
 Dataset take(const Dataset& dataset, std::span<const uint32_t> examples);

@@ -31,7 +31,7 @@ void Replica::feed(const std::string& name, const HostTensor& value) {
   const PlanTensor* tensor = plan_->find_feed(name);
   if (!tensor) throw Error(ErrorKind::usage, "input '{}': the model has no such input", name);
   if (value.dtype != tensor->type.dtype || value.dims != tensor->type.dims())
-    throw Error(ErrorKind::usage, "input '{}': got {} {}, the model takes {}", name, name_of(value.dtype),
+    throw Error(ErrorKind::usage, "input '{}': got {} of shape {}, the model takes {}", name, name_of(value.dtype),
                 to_string(value.dims), to_string(tensor->type));
   feed(*tensor, value.bytes.data());
 }

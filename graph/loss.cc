@@ -90,8 +90,8 @@ Value over_all(Reduction kind, const Value& x) {
   return reduce(kind, x, axes, Keep::no);
 }
 
-Value label_input(Builder& builder, TensorType type) {
-  std::string name = "label";
+Value label_input(Builder& builder, const LossOptions& options, TensorType type) {
+  std::string name = options.label;
   while (builder.graph().find_input(name)) name += "_";
   return builder.add_input(name, InputRole::label, std::move(type));
 }
@@ -111,7 +111,7 @@ Logits cross_entropy(Builder& builder, const Value& output, const LossOptions& o
   Logits logits = before_softmax(builder, output, axis);
   Shape positions = output.shape();
   positions.erase(positions.begin() + axis);
-  const Value label = label_input(builder, {DataType::i64, positions});
+  const Value label = label_input(builder, options, {DataType::i64, positions});
 
   Values inputs{logits.value, label};
   const bool weighted = !options.class_weights.empty();
@@ -131,9 +131,9 @@ Logits cross_entropy(Builder& builder, const Value& output, const LossOptions& o
 }
 
 // -y log s(x) - (1 - y) log(1 - s(x)) for the sigmoid s, written so that no large x overflows.
-Logits binary_cross_entropy(Builder& builder, const Value& output) {
+Logits binary_cross_entropy(Builder& builder, const Value& output, const LossOptions& options) {
   Logits logits = before_sigmoid(builder, output);
-  const Value label = label_input(builder, output.type());
+  const Value label = label_input(builder, options, output.type());
   const auto entropy = [](const Scalar& x, const Scalar& y) {
     return relu(x) - x * y + Scalar::make(ScalarOp::log1p, {exp(-abs(x))});
   };
@@ -148,8 +148,8 @@ Logits binary_cross_entropy(Builder& builder, const Value& output) {
   return logits;
 }
 
-void mean_squared_error(Builder& builder, const Value& output) {
-  const Value label = label_input(builder, output.type());
+void mean_squared_error(Builder& builder, const Value& output, const LossOptions& options) {
+  const Value label = label_input(builder, options, output.type());
   const auto square = [](const Scalar& x, const Scalar& y) { return (x - y) * (x - y); };
   builder.graph().loss = over_all(Reduction::mean, map(square, output, label)).id();
 }
@@ -166,17 +166,41 @@ std::string attach_loss(Graph& graph, const LossOptions& options) {
       logits = cross_entropy(builder, output, options);
       break;
     case LossKind::binary_cross_entropy:
-      logits = binary_cross_entropy(builder, output);
+      logits = binary_cross_entropy(builder, output, options);
       break;
     case LossKind::mean_squared_error:
-      mean_squared_error(builder, output);
+      mean_squared_error(builder, output, options);
       break;
     case LossKind::output_mean:
       graph.loss = over_all(Reduction::mean, output).id();
       break;
+    case LossKind::output_sum:
+      graph.loss = over_all(Reduction::sum, output).id();
+      break;
   }
   if (!logits.recognised) return "";
   return fmt::format("the final {} of the output is part of the loss and is not applied twice", logits.recognised);
+}
+
+std::vector<std::string> attach_losses(Graph& graph, const std::vector<LossOptions>& losses) {
+  Builder builder(graph);
+  builder.set_origin("loss");
+  std::vector<std::string> notices;
+  Value total;
+  ValueId correct;
+  for (const LossOptions& options : losses) {
+    graph.correct = ValueId();
+    const std::string notice = attach_loss(graph, options);
+    if (!notice.empty()) notices.push_back(notice);
+    if (!correct) correct = graph.correct;
+    const Value loss = builder.value(graph.loss);
+    const Value term = options.weight == 1 ? loss : loss * options.weight;
+    total = total ? total + cast(term, total.dtype()) : term;
+  }
+  ensure(static_cast<bool>(total), "no loss to attach");
+  graph.loss = total.id();
+  graph.correct = correct;
+  return notices;
 }
 
 }  // namespace arbalest

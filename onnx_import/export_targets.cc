@@ -29,7 +29,9 @@ ExportTargets::ExportTargets(std::string_view model, const std::map<std::string,
     : trained_(trained) {
   wire::Field f;
   for (wire::Reader reader(model); reader.next(f);) {
-    if (f.number == field::kModelGraph && f.type == wire::Type::bytes) add_graph(f.value);
+    if (f.type != wire::Type::bytes) continue;
+    if (f.number == field::kModelGraph) add_graph(f.value);
+    if (f.number == field::kModelTraining) add_algorithm(f.value);
   }
   in_main_graph_ = found_;
   while (!subgraphs_.empty()) {
@@ -69,6 +71,13 @@ void ExportTargets::add_subgraphs(std::string_view node) {
     for (wire::Reader attribute(f.value); attribute.next(g);) {
       if (g.number == field::kAttributeGraph && g.type == wire::Type::bytes) subgraphs_.push_back(g.value);
     }
+  }
+}
+
+void ExportTargets::add_algorithm(std::string_view training_info) {
+  wire::Field f;
+  for (wire::Reader reader(training_info); reader.next(f);) {
+    if (f.number == field::kTrainingAlgorithm && f.type == wire::Type::bytes) add_graph(f.value);
   }
 }
 

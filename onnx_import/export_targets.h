@@ -2,8 +2,8 @@
 //
 // A message is known by where its first byte lies in the model's bytes: a TensorProto (of an initializer, or the
 // `value` of a Constant), a SparseTensorProto (initializer), or an AttributeProto (value_float, value_floats,
-// sparse_value of a Constant). A name of the main graph means its tensors; only the others are
-// searched in subgraphs. Internal error for a name that is not there and for another shape.
+// sparse_value of a Constant). A name of the main graph (or of an algorithm of training_info) means its tensors; only the
+// others are searched in subgraphs. Internal error for a name that is not there and for another shape.
 #pragma once
 
 #include <deque>
@@ -37,6 +37,7 @@ class ExportTargets {
 
  private:
   void add_graph(std::string_view graph);
+  void add_algorithm(std::string_view training_info);
   void add_tensor(std::string_view message, const HostTensor& value);
   void add_sparse(std::string_view message);
   void add_constant(std::string_view node);

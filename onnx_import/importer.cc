@@ -218,7 +218,7 @@ Imported translate_all(const ModelFile& file, const Preparation& p, const Import
   const DataInputs data = find_data_inputs(file.proto.graph(), options, free_batch, p.names_read);
   result.batch_symbol = data.batch.symbol;
 
-  Scope scope(result.graph, p.tensors, p.reports);
+  Scope scope(result.graph, p.tensors, p.reports, options.forms, result.forms);
   note_element_types(file, p.flat, scope);
   for (const DataInput& input : data.inputs) {
     const auto known = options.constants.find(input.name);
@@ -266,6 +266,9 @@ Preparation prepare(const ModelFile& file, const ImportOptions& options) {
     for (const auto& body : node.bodies) add_tensors_of_body(file, *body.second, p);
   });
   p.reports = decide_trainability(p.tensors, p.flat, options.selection);
+  if (options.mode == ImportMode::training && options.forms.ties.empty()) {
+    for (std::string& notice : find_equal_matrices(p.tensors, p.reports)) p.notices.push_back(std::move(notice));
+  }
   return p;
 }
 

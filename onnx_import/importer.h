@@ -15,6 +15,7 @@
 
 #include "graph/graph.h"
 #include "onnx_import/model.h"
+#include "onnx_import/parameter_forms.h"
 #include "onnx_import/parameters.h"
 
 namespace arbalest {
@@ -33,6 +34,8 @@ struct ImportOptions {
   std::vector<std::pair<std::string, BatchNormPolicy>> batch_norm_of;
   // Training: Dropout with a ratio above 0 drops. Off: the identity, as in the file's inference form.
   bool dropout = false;
+  // Round, Floor, Ceil and Sign pass the gradient as if they were the identity.
+  bool straight_through = false;
   // Symbols whose size is known. All others stay symbols, the batch among them.
   Bindings bindings;
   // Turns the first axis of the data inputs into the symbol "N" also where the file fixes it (with a notice for each
@@ -42,6 +45,7 @@ struct ImportOptions {
   // Data inputs that always have this value: Constants of the graph.
   std::map<std::string, TensorPtr> constants;
   ParameterSelection selection;
+  ParameterForms forms;
 };
 
 struct Imported {
@@ -49,6 +53,7 @@ struct Imported {
   std::vector<ParameterReport> parameters;  // in the file's order
   std::vector<std::string> notices;         // for the user: what was generalised, ignored, recognised
   std::string batch_symbol;                 // "N", "batch", ...; empty where the batch is fixed
+  GivenForms forms;                         // for complete()
 };
 
 Imported import_model(const ModelFile& file, const ImportOptions& options);

@@ -40,6 +40,7 @@ class NodeContext final : public OpContext {
 
   bool training() const override { return import_.options.mode == ImportMode::training; }
   bool dropout() const override { return import_.options.dropout && training(); }
+  bool straight_through() const override { return import_.options.straight_through; }
   BatchNormPolicy batch_norm() const override;
   const ExportBatch& export_batch() const override { return import_.batch; }
   int64_t random_stream() const override { return stream_; }

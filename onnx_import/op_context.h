@@ -70,6 +70,7 @@ class OpContext {
   // ---- the import
   virtual bool training() const = 0;  // ImportMode::training
   virtual bool dropout() const = 0;
+  virtual bool straight_through() const = 0;  // step functions pass the gradient
   virtual BatchNormPolicy batch_norm() const = 0;
   virtual const ExportBatch& export_batch() const = 0;
   virtual int64_t random_stream() const = 0;  // differs from node to node

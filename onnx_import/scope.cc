@@ -15,16 +15,11 @@ TensorPtr in_compute_type(const TensorPtr& tensor) {
   return type == tensor->dtype ? tensor : std::make_shared<HostTensor>(tensor->to(type));
 }
 
-Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports)
-    : builder_(graph), tensors_(tensors), tensor_values_(tensors.size()) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].value) continue;
-    if (!tensors[i].in_subgraph) main_tensors_[tensors[i].name] = i;
-    if (!reports[i].trains) continue;
-    const TensorPtr initial = in_compute_type(tensors[i].value);
-    tensor_values_[i] =
-        builder_.add_input(tensors[i].name, InputRole::parameter, {initial->dtype, Shape(initial->dims)}, initial);
-  }
+Scope::Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports,
+             const ParameterForms& wanted, GivenForms& given)
+    : builder_(graph), tensors_(tensors), tensor_values_(add_parameters(builder_, tensors, reports, wanted, given)) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].value && !tensors[i].in_subgraph) main_tensors_[tensors[i].name] = i;
   frames_.push_back({&main_tensors_, {}, {}});
 }
 
@@ -86,16 +81,18 @@ Value Scope::guarded(const Value& value, const Value& guard) {
              stop_gradient(value));
 }
 
+// Kept in float32 like the parameters, whatever the graph computes in.
 Value Scope::state(const std::string& name) {
-  const auto known = states_.find(name);
-  if (known != states_.end()) return known->second;
   for (size_t depth = frames_.size(); depth-- > 0;) {
     const auto own = frames_[depth].tensors->find(name);
     if (own == frames_[depth].tensors->end()) continue;
     const TensorPtr initial = in_compute_type(tensors_[own->second].value);
-    const Value value = builder_.add_input(name, InputRole::state, {initial->dtype, Shape(initial->dims)}, initial);
-    states_[name] = value;
-    return value;
+    Value& state = states_[name];
+    if (!state) {
+      const auto master = std::make_shared<const HostTensor>(initial->to_f32());
+      state = builder_.add_input(name, InputRole::state, {DataType::f32, Shape(master->dims)}, master);
+    }
+    return cast(state, initial->dtype);
   }
   return {};
 }
@@ -103,7 +100,9 @@ Value Scope::state(const std::string& name) {
 void Scope::update_state(const std::string& name, Value next) {
   std::vector<StateUpdate>& updates = builder_.graph().updates;
   const auto [place, is_new] = updates_.emplace(name, updates.size());
-  if (is_new) updates.push_back({state(name).id(), state(name).id()});
+  const Value old = states_.at(name);
+  if (is_new) updates.push_back({old.id(), old.id()});
+  next = cast(next, DataType::f32);
   StateUpdate& update = updates[place->second];
   const Value current = builder_.value(update.next);
   for (size_t depth = frames_.size(); depth-- > 0;) {

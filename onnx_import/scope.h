@@ -14,6 +14,7 @@
 
 #include "onnx_import/flat_graph.h"
 #include "onnx_import/op_context.h"
+#include "onnx_import/parameter_forms.h"
 #include "onnx_import/trainability.h"
 
 namespace arbalest {
@@ -24,7 +25,8 @@ TensorPtr in_compute_type(const TensorPtr& tensor);
 
 class Scope {
  public:
-  Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports);
+  Scope(Graph& graph, const std::vector<ModelTensor>& tensors, const std::vector<ParameterReport>& reports,
+        const ParameterForms& wanted, GivenForms& given);
 
   Builder& builder() { return builder_; }
   void define(const std::string& name, const Item& item);
@@ -70,7 +72,7 @@ class Scope {
   TensorIndex main_tensors_;
   std::vector<Value> tensor_values_;  // by place among the tensors; none: not read yet
   std::deque<Frame> frames_;          // the main graph, and the subgraphs inside it that are being translated
-  std::unordered_map<std::string, Value> states_;
+  std::unordered_map<std::string, Value> states_;        // inputs of the graph, float32
   std::unordered_map<std::string, int32_t> onnx_types_;  // of 16-bit floats and narrow types
   std::unordered_map<std::string, size_t> updates_;      // state name -> place in graph.updates
 };

@@ -17,6 +17,7 @@ class LearnerMemory {
                 const Optimiser& optimiser, const StepCounter& counter);
 
   Replica& replica() { return *replica_; }
+  const Replica& replica() const { return *replica_; }
   float* parameters() { return reinterpret_cast<float*>(parameters_.get()); }
   float* gradients() { return reinterpret_cast<float*>(gradients_.get()); }
   float* states() { return reinterpret_cast<float*>(states_.get()); }

@@ -215,6 +215,14 @@ std::map<std::string, HostTensor> Trainer::trained() {
   return tensors;
 }
 
+std::map<std::string, HostTensor> Trainer::gradients(int learner) {
+  const auto* region = reinterpret_cast<const std::byte*>(memories_.at(static_cast<size_t>(learner))->gradients());
+  std::map<std::string, HostTensor> tensors;
+  for (const ParameterSlot& slot : plan_->parameters()->slots())
+    tensors.emplace(slot.name, read_slot(slot, region, kernels_));
+  return tensors;
+}
+
 size_t Trainer::learner_bytes() const {
   const size_t parameters = plan_->parameters()->bytes();
   return plan_->arena_bytes() + plan_->states()->bytes() +

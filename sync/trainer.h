@@ -75,6 +75,10 @@ class Trainer {
   // Parameters and running statistics by their ONNX names, row-major.
   std::map<std::string, HostTensor> trained();
 
+  // What a learner computed last: outputs are read from its replica.
+  const Replica& replica(int learner) const { return memories_.at(static_cast<size_t>(learner))->replica(); }
+  std::map<std::string, HostTensor> gradients(int learner);
+
   void restart();  // for a step of the learning rate
 
   const Plan& plan() const { return *plan_; }

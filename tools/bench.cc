@@ -52,7 +52,7 @@ Result measure(const Options& o, const Session& session, int64_t batch, int lear
   arguments.batch = batch;
   arguments.learners = learners;
   arguments.optimiser.learning_rate = 1e-6;  // random labels: the weights must not run away
-  const int64_t classes = session.loss == LossKind::cross_entropy ? session.classes() : 2;
+  const int64_t classes = session.classes().value_or(2);
   const int all = arguments.all_learners();
   std::vector<char> filled(all, 0);
   TrainerOptions options = trainer_options(arguments);
@@ -89,7 +89,7 @@ void print_profile(const Options& o, const Session& session, int64_t batch) {
   const auto plan = compile(session.training.graph, session.batch(batch), cpu::kernel_set(), compile_options);
   AlignedBytes parameters(plan->parameters()->bytes()), gradients(parameters.size()), states(plan->states()->bytes());
   Replica replica(plan, {parameters.data(), gradients.data(), states.data()});
-  fill_feeds(replica, session.loss == LossKind::cross_entropy ? session.classes() : 2);
+  fill_feeds(replica, session.classes().value_or(2));
   std::vector<double> seconds;
   replica.run();
   int runs = 0;

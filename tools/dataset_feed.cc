@@ -25,10 +25,16 @@ void feed(Replica& replica, const std::vector<std::string>& names, const Batch& 
   }
 }
 
-const GraphInput* label_input(const Graph& graph) {
-  for (const GraphInput& input : graph.inputs)
-    if (input.role == InputRole::label) return &input;
-  return nullptr;
+// One label serves all losses: each must take what the data have.
+void check_label_fits(const Dataset& data, const TensorType& type) {
+  if (is_float(type.dtype) == data.has_classes())
+    throw Error(ErrorKind::usage, "{}: the labels are {}, the loss takes {} labels", data.name,
+                name_of(data.labels.values.dtype), name_of(type.dtype));
+  Shape sample = type.shape;
+  if (!sample.empty()) sample.erase(sample.begin());
+  if (sample != Shape(data.labels.sample()))
+    throw Error(ErrorKind::usage, "{}: a label has the shape {}, the loss takes {}", data.name,
+                to_string(data.labels.sample()), to_string(sample));
 }
 
 }  // namespace
@@ -56,18 +62,14 @@ LoadExamples EvaluationFeed::loader() const {
 
 void check_labels_fit(const Dataset& data, const Session& session) {
   const Graph& graph = session.training.graph;
-  const GraphInput* label = label_input(graph);
-  if (!label) return;
-  const TensorType& type = graph.at(label->value).type;
-  if (is_float(type.dtype) == data.has_classes())
-    throw Error(ErrorKind::usage, "{}: the labels are {}, the loss takes {} labels", data.name,
-                name_of(data.labels.values.dtype), name_of(type.dtype));
-  Shape sample = type.shape;
-  if (!sample.empty()) sample.erase(sample.begin());
-  if (sample != Shape(data.labels.sample()))
-    throw Error(ErrorKind::usage, "{}: a label has the shape {}, the loss takes {}", data.name,
-                to_string(data.labels.sample()), to_string(sample));
-  if (session.loss == LossKind::cross_entropy) check_labels(data, session.classes());
+  bool takes_labels = false;
+  for (const GraphInput& input : graph.inputs) {
+    if (input.role != InputRole::label) continue;
+    check_label_fits(data, graph.at(input.value).type);
+    takes_labels = true;
+  }
+  if (!takes_labels) return;
+  if (const auto classes = session.classes()) check_labels(data, *classes, session.losses[0].ignore_index);
 }
 
 std::string describe_normalisation(const Normalisation& normalisation) {

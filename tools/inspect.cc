@@ -129,6 +129,7 @@ Run add_inspect(CLI::App& app) {
   add_model_argument(*command, o->model);
   add_loss_options(*command, o->model);
   add_selection_options(*command, o->model);
+  add_edit_options(*command, o->model);
   command->add_option("--batch", o->batch, "examples in a step (default: the file's, else 16)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", o->json, "everything as JSON");

@@ -9,11 +9,13 @@
 #include <limits>
 #include <memory>
 
+#include "onnx_import/edits/model_edits.h"
 #include "onnx_import/exporter.h"
 #include "sync/evaluator.h"
 #include "tools/command.h"
 #include "tools/dataset_feed.h"
 #include "tools/machine.h"
+#include "tools/own_training.h"
 #include "tools/progress.h"
 #include "tools/session.h"
 #include "tools/table.h"
@@ -28,6 +30,7 @@ struct Options {
   ModelArguments model;
   TrainingArguments training;
   std::string data, out, log, trace;
+  bool inference_form = false, training_info = false, initialise = false;
   double holdout = 0.1, target_accuracy = 0;
   int64_t epochs = 5;
 };
@@ -85,6 +88,12 @@ class Training {
   double training_seconds_ = 0;
 };
 
+Session open_training_session(const Options& o, const DataFacts& data) {
+  Session session = open_session(o.model, data);
+  session.require_parameters();
+  return session;
+}
+
 DataSplits open_training_data(const Options& o) {
   DataOptions options;
   options.holdout = o.holdout;
@@ -103,7 +112,7 @@ ModelEvaluator::Options evaluation_options(const Session& s, const TrainingArgum
 Training::Training(const Options& o)
     : o_(o),
       data_(open_training_data(o)),
-      session_(open_session(o.model, facts_of(data_.train))),
+      session_(open_training_session(o, facts_of(data_.train))),
       feed_(data_.train, session_, o.training),
       schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
                 static_cast<double>(o.epochs)),
@@ -142,7 +151,9 @@ void Training::describe() const {
   fmt::print("{:<12}  {}{}opset {}, {} nodes; {} parameters in {} tensors train, {} other tensors do not\n",
              std::filesystem::path(o_.model.path).filename().string(), f.producer, f.producer.empty() ? "" : ", ",
              f.opset, f.nodes, short_count(trained), tensors, kept);
-  for (const std::string& notice : session_.notices) fmt::print("{:<12}  {}\n", "note", notice);
+  std::vector<std::string> notices = session_.notices;
+  for (std::string& n : gradient_notices(session_, session_.batch(o_.training.batch))) notices.push_back(std::move(n));
+  for (const std::string& notice : notices) fmt::print("{:<12}  {}\n", "note", notice);
   fmt::print("{:<12}  {}{}\n", "data", arbalest::describe(data_), describe_normalisation(feed_.normalisation()));
   fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
 }
@@ -211,7 +222,10 @@ void Training::evaluate(EpochRecord& record) {
   if (schedule_.observe(e.loss) && restarts) trainer_.restart();
 }
 
-void Training::write_model() { export_model(*session_.model, trainer_.trained(), o_.out); }
+void Training::write_model() {
+  const ModelPtr file = o_.inference_form ? in_inference_form(session_.model) : session_.model;
+  export_model(*file, session_.completed(trainer_.trained()), o_.out);
+}
 
 void Training::write_trace() const {
   if (trace_) trace_->write(o_.trace);
@@ -270,8 +284,8 @@ Run add_train(CLI::App& app) {
   command->add_option("-o,--out", o->out, "ONNX file to write")->required();
   add_loss_options(*command, o->model);
   add_selection_options(*command, o->model);
-  command->add_flag("--dropout,!--no-dropout", o->model.dropout,
-                    "let Dropout nodes drop while training (default: off, as in the file)");
+  add_edit_options(*command, o->model);
+  add_layer_options(*command, o->model);
   add_training_options(*command, o->training);
   add_schedule_options(*command, o->training.optimiser);
   command->add_option("--epochs", o->epochs, "passes over the training examples")
@@ -282,6 +296,12 @@ Run add_train(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
       ->check(CLI::Range(0.0, 1.0));
+  command->add_flag("--training-info", o->training_info,
+                    "train as the model's own training_info says: its loss, its optimiser (one learner)");
+  command->add_flag("--initialise", o->initialise, "with --training-info: begin with the file's own start values")
+      ->needs("--training-info");
+  command->add_flag("--inference-form", o->inference_form,
+                    "write BatchNormalization with its running statistics where the file has it in training mode");
   command->add_option("--log", o->log, "write one JSON object a line: start, each epoch, end");
   command->add_option("--trace", o->trace,
                       "write what ran when, a row a stream, for chrome://tracing or ui.perfetto.dev");
@@ -293,6 +313,10 @@ Run add_train(CLI::App& app) {
   return [o] {
     check_output(o->out);
     check_output(o->trace);
+    o->model.seed = o->training.seed;
+    if (o->training_info)
+      return train_by_training_info(
+          {o->model.path, o->data, o->out, o->epochs, o->holdout, o->initialise, o->training});
     return Training(*o).run();
   };
 }

@@ -11,6 +11,17 @@ Translation unary(ScalarOp o) {
   return elementwise([o](Scalar x) { return Scalar::make(o, {x}); });
 }
 
+// Sign-9, Floor, Ceil, Round: their derivative is zero, and 1 where the user asks for a straight-through gradient.
+Translation step(ScalarOp o) {
+  return [o](OpContext& op) {
+    op.ignore_attribute("consumed_inputs");
+    const Value x = op.input(0);
+    const Value y = map([o](Scalar e) { return Scalar::make(o, {e}); }, x);
+    if (!op.straight_through() || !is_float(x.dtype())) return Values{y};
+    return Values{(x - stop_gradient(x)) + stop_gradient(y)};  // the difference is exactly 0
+  };
+}
+
 void require_one_type(const Value& a, const Value& b) {
   require(a.dtype() == b.dtype(), "operands are {} and {}, expected one type", to_string(a.type()),
           to_string(b.type()));
@@ -169,10 +180,10 @@ void register_elementwise(Translator& t) {
 
   t.add("Abs", {1, 6, 13}, unary(ScalarOp::abs));
   t.add("Neg", {1, 6, 13}, unary(ScalarOp::neg));
-  t.add("Sign", {9, 13}, unary(ScalarOp::sign));
-  t.add("Floor", {1, 6, 13}, unary(ScalarOp::floor));
-  t.add("Ceil", {1, 6, 13}, unary(ScalarOp::ceil));
-  t.add("Round", {11, 22}, unary(ScalarOp::round));
+  t.add("Sign", {9, 13}, step(ScalarOp::sign));
+  t.add("Floor", {1, 6, 13}, step(ScalarOp::floor));
+  t.add("Ceil", {1, 6, 13}, step(ScalarOp::ceil));
+  t.add("Round", {11, 22}, step(ScalarOp::round));
   t.add("Exp", {1, 6, 13}, unary(ScalarOp::exp));
   t.add("Log", {1, 6, 13}, unary(ScalarOp::log));
   t.add("Sqrt", {1, 6, 13}, unary(ScalarOp::sqrt));

@@ -154,6 +154,36 @@ TEST(Loss, TheOutputItself) {
   EXPECT_EQ(graph.inputs.size(), 1u);
 }
 
+TEST(Loss, SeveralAreAddedWithTheirWeights) {
+  Graph graph;
+  Builder b(graph);
+  b.add_output("cls", data(b, "x", f32({N, 10})));
+  b.add_output("box", data(b, "z", f32({N, 4})));
+  LossOptions cls, box;
+  cls.output = "cls";
+  cls.label = "label/cls";
+  box.kind = LossKind::mean_squared_error;
+  box.output = "box";
+  box.label = "label/box";
+  box.weight = 0.5;
+  EXPECT_TRUE(attach_losses(graph, {cls, box}).empty());
+  graph.outputs.clear();
+  graph.correct = ValueId();
+  drop_dead_nodes(graph);
+  verify(graph);
+  EXPECT_EQ(to_text(graph), R"(data %x : float32 N x 10
+data %z : float32 N x 4
+label %label/cls : int64 N
+label %label/box : float32 N x 4
+%0, %1 = CrossEntropy(%x, %label/cls) {axis 1, reduction mean, ignore_index none, weights no} : float32 scalar, float32 N x 10  # loss
+%2 = Map(%z, %label/box) {expression (x0 - x1) * (x0 - x1)} : float32 N x 4  # loss
+%3 = Reduce(%2) {kind mean, axes [0, 1], keep no} : float32 scalar  # loss
+%4 = Map(%3) {expression x0 * 0.5} : float32 scalar  # loss
+%5 = Map(%0, %4) {expression x0 + x1} : float32 scalar  # loss
+loss = %5
+)");
+}
+
 TEST(Loss, WrongRequests) {
   const auto error = [](const LossOptions& options, bool with_second, DataType type = DataType::f32) {
     Graph graph;

@@ -9,7 +9,7 @@
 #include "graph/base/error.h"
 #include "onnx_import/model_builder.h"
 #include "onnx_import/tensor_reader.h"
-#include "tests/onnx_import/mentions.h"
+#include "tools/mentions.h"
 #include "tests/temporary_folder.h"
 
 namespace arbalest {

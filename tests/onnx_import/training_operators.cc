@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "onnx_import/importer.h"
-#include "tests/onnx_import/mentions.h"
+#include "tools/mentions.h"
 #include "tests/onnx_import/operator_check.h"
 
 namespace arbalest {

@@ -1,0 +1,136 @@
+#include "tools/repeated_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace arbalest::tools {
+namespace {
+
+HostTensor part(const HostTensor& whole, int index, int count, const std::string& name) {
+  if (whole.dims.empty() || whole.dims[0] % count != 0)
+    throw Error(ErrorKind::usage, "'{}' ({}) cannot be cut into {} equal batches", name, to_string(whole.dims), count);
+  Dims dims = whole.dims;
+  dims[0] /= count;
+  HostTensor some(whole.dtype, dims);
+  std::copy_n(whole.bytes.begin() + static_cast<int64_t>(some.bytes.size()) * index, some.bytes.size(),
+              some.bytes.begin());
+  return some;
+}
+
+ReferenceBatch part(const ReferenceBatch& whole, int index, int count) {
+  if (count == 1) return whole;
+  ReferenceBatch some;
+  for (const auto& [name, value] : whole.feeds) some.feeds.emplace(name, part(value, index, count, name));
+  for (const HostTensor& label : whole.labels) some.labels.push_back(part(label, index, count, "label"));
+  return some;
+}
+
+// Floats as the plan computes with them; labels of any integer type as int64.
+HostTensor converted(const HostTensor& value, const PlanTensor& to) {
+  const bool convertible = is_float(value.dtype) == is_float(to.type.dtype) && (is_float(value.dtype) || to.label);
+  return convertible ? value.to(to.type.dtype) : value;
+}
+
+void check_classes(const Session& session, const ReferenceBatch& batch) {
+  const auto classes = session.classes();
+  if (!classes || batch.labels.empty()) return;
+  const HostTensor& label = batch.labels[0];
+  if (is_float(label.dtype)) throw Error(ErrorKind::usage, "the labels are floats, the loss takes classes");
+  check_labels({"the batch", {}, {"label", label.to(DataType::i64)}, *classes}, *classes,
+               session.losses[0].ignore_index);
+}
+
+}  // namespace
+
+DataFacts facts_of(const ReferenceBatch& batch) {
+  DataFacts facts;
+  for (const auto& [name, value] : batch.feeds)
+    if (!value.dims.empty()) {
+      facts.samples[name] = Dims(value.dims.begin() + 1, value.dims.end());
+      facts.examples[name] = value.dims[0];
+    }
+  facts.class_labels = !batch.labels.empty() && !is_float(batch.labels[0].dtype);
+  return facts;
+}
+
+Bindings bindings_of(const Graph& graph, const Tensors& feeds) {
+  Bindings bindings;
+  for (const GraphInput& input : graph.inputs) {
+    const auto value = feeds.find(input.name);
+    if (input.role != InputRole::data || value == feeds.end()) continue;
+    const Shape& shape = graph.at(input.value).type.shape;
+    for (size_t axis = 0; axis < std::min(shape.size(), value->second.dims.size()); ++axis) {
+      std::vector<std::string> names;
+      shape[axis].add_symbols(names);
+      if (names.size() == 1 && shape[axis] == Dim::symbol(names[0]))
+        bindings.emplace(names[0], value->second.dims[axis]);
+    }
+  }
+  return bindings;
+}
+
+void feed(Replica& replica, const ReferenceBatch& batch) {
+  size_t label = 0;
+  for (const PlanTensor& tensor : replica.plan().feeds()) {
+    if (tensor.label) {
+      if (label == batch.labels.size()) throw Error(ErrorKind::usage, "the loss takes a label, the reference has none");
+      replica.feed(tensor.name, converted(batch.labels[label++], tensor));
+      continue;
+    }
+    const auto value = batch.feeds.find(tensor.name);
+    if (value == batch.feeds.end()) throw Error(ErrorKind::usage, "input '{}': no value is given", tensor.name);
+    replica.feed(tensor.name, converted(value->second, tensor));
+  }
+  if (label < batch.labels.size()) throw Error(ErrorKind::usage, "a label is given, but the loss takes none");
+}
+
+ForwardRun::ForwardRun(const Graph& graph, const Tensors& feeds, int threads) {
+  CompileOptions options;
+  options.threads = threads;
+  options.gradients = false;
+  plan_ = compile(graph, bindings_of(graph, feeds), cpu::kernel_set(), options);
+  parameters_.resize(plan_->parameters()->bytes());
+  states_.resize(plan_->states()->bytes());
+  write_initial_values(graph, *plan_, parameters_.data(), states_.data(), cpu::kernel_set());
+  replica_ = std::make_unique<Replica>(plan_, ReplicaRegions{parameters_.data(), nullptr, states_.data()});
+}
+
+Tensors ForwardRun::outputs(const ReferenceBatch& batch) {
+  feed(*replica_, batch);
+  replica_->run();
+  Tensors outputs;
+  for (const PlanTensor& t : plan_->outputs()) outputs.emplace(t.name, replica_->read(t));
+  return outputs;
+}
+
+Tensors run_once(const Graph& graph, const ReferenceBatch& batch, int threads) {
+  return ForwardRun(graph, batch.feeds, threads).outputs(batch);
+}
+
+RepeatedBatch::RepeatedBatch(const Session& session, const ReferenceBatch& batch, const TrainerOptions& options)
+    : session_(session) {
+  session.require_parameters();
+  check_classes(session, batch);
+  for (int i = 0; i < options.accumulate; ++i) parts_.push_back(part(batch, i, options.accumulate));
+  const Graph& graph = session.training.graph;
+  trainer_ = std::make_unique<Trainer>(graph, bindings_of(graph, parts_[0].feeds), cpu::kernel_set(), options,
+                                       [this](int, Replica& replica) {
+                                         feed(replica, parts_[next_]);
+                                         next_ = (next_ + 1) % parts_.size();
+                                       });
+}
+
+double RepeatedBatch::step() {
+  trainer_->run(1);
+  return trainer_->take_loss();
+}
+
+Tensors RepeatedBatch::outputs() const {
+  Tensors outputs;
+  const Replica& replica = trainer_->replica(0);
+  for (const PlanTensor& t : replica.plan().outputs()) outputs.emplace(t.name, replica.read(t));
+  return outputs;
+}
+
+}  // namespace arbalest::tools

@@ -1,0 +1,55 @@
+// Trains with one batch that never changes, as references do, and says what came out.
+#pragma once
+
+#include <memory>
+
+#include "sync/trainer.h"
+#include "tools/comparison.h"
+#include "tools/session.h"
+
+namespace arbalest::tools {
+
+struct ReferenceBatch {
+  Tensors feeds;                   // by input
+  std::vector<HostTensor> labels;  // in the order of the losses that take one
+};
+
+// Sizes of one example by input.
+DataFacts facts_of(const ReferenceBatch& batch);
+// Sizes of the symbols in the inputs' shapes.
+Bindings bindings_of(const Graph& graph, const Tensors& feeds);
+// Feeds what the plan takes; floats are converted. Usage error for an input that the feeds lack, and for wrong sizes.
+void feed(Replica& replica, const ReferenceBatch& batch);
+
+// Computes the outputs of a graph without a loss, again and again for feeds of the same shapes.
+class ForwardRun {
+ public:
+  ForwardRun(const Graph& graph, const Tensors& feeds, int threads);
+  Tensors outputs(const ReferenceBatch& batch);
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  AlignedBytes parameters_, states_;
+  std::unique_ptr<Replica> replica_;
+};
+
+Tensors run_once(const Graph& graph, const ReferenceBatch& batch, int threads);
+
+class RepeatedBatch {
+ public:
+  // Several accumulated batches are equal parts of the batch.
+  RepeatedBatch(const Session& session, const ReferenceBatch& batch, const TrainerOptions& options);
+
+  double step();  // gives its loss
+  Tensors outputs() const;
+  Tensors gradients() { return trainer_->gradients(0); }
+  Tensors trained() { return session_.completed(trainer_->trained()); }
+
+ private:
+  const Session& session_;
+  std::vector<ReferenceBatch> parts_;
+  size_t next_ = 0;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace arbalest::tools
