@@ -8,6 +8,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "sync/collective/collective.h"
 #include "sync/learners.h"
@@ -15,6 +19,16 @@
 #include "sync/tau_schedule.h"
 
 namespace arbalest {
+
+// Memory of a run, as a checkpoint stores it.
+struct NamedBytes {
+  std::string name;
+  std::span<std::byte> bytes;
+};
+template <class T>
+NamedBytes named_bytes(std::string name, std::span<T> elements) {
+  return {std::move(name), std::as_writable_bytes(elements)};
+}
 
 struct ModelView {
   const float* weights = nullptr;
@@ -37,6 +51,8 @@ class Synchroniser {
   // The model to evaluate and save; its statistics are the mean of the learners'. Valid until the next iteration. After
   // a failed task its weights are still those of a complete step.
   virtual ModelView evaluated() = 0;
+  // What the algorithm keeps beside the learners' own arrays; complete, so that copies of it continue a run.
+  virtual std::vector<NamedBytes> arrays() { return {}; }
 };
 
 // What happens to the optimiser's states of each learner when the weights are averaged.

@@ -99,7 +99,7 @@ Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSe
   synchroniser_ = make_synchroniser(options, learners_, *collective_);
   TaskGraph tasks;
   synchroniser_->add_tasks(tasks);
-  runner_ = std::make_unique<TaskRunner>(std::move(tasks), 0, 4, options.trace);
+  runner_ = std::make_unique<TaskRunner>(std::move(tasks), options.first_iteration, 4, options.trace);
 }
 
 void Trainer::make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options) {
@@ -108,6 +108,7 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
   learners_.parameters = static_cast<int64_t>(plan_->parameters()->bytes() / sizeof(float));
   learners_.statistics = static_cast<int64_t>(plan_->states()->bytes() / sizeof(float));
   learners_.optimiser = optimiser_.get();
+  learners_.states_since = options.first_iteration;
   learners_.learning_rate = options.schedule;
   if (!learners_.learning_rate) learners_.learning_rate = [rate = options.learning_rate](int64_t) { return rate; };
   for (int d = 0; d < options.devices; ++d) {
@@ -173,6 +174,23 @@ void Trainer::forward_backward(int learner, int64_t iteration) {
 void Trainer::restart() {
   if (restart_.states) learners_.states_since = iteration();
   synchroniser_->restart(restart_);
+}
+
+std::vector<NamedBytes> Trainer::arrays() {
+  std::vector<NamedBytes> all{named_bytes("states since", std::span(&learners_.states_since, 1))};
+  const auto parameters = static_cast<size_t>(learners_.parameters);
+  for (size_t j = 0; j < memories_.size(); ++j) {
+    LearnerMemory& memory = *memories_[j];
+    const std::string learner = fmt::format("learner {} ", j);
+    all.push_back(named_bytes(learner + "weights", std::span(memory.parameters(), parameters)));
+    all.push_back(
+        named_bytes(learner + "statistics", std::span(memory.states(), static_cast<size_t>(learners_.statistics))));
+    for (size_t s = 0; s < memory.optimiser_states().size(); ++s)
+      all.push_back(
+          named_bytes(fmt::format("{}optimiser {}", learner, s), std::span(memory.optimiser_states()[s], parameters)));
+  }
+  for (NamedBytes& part : synchroniser_->arrays()) all.push_back({"synchroniser " + part.name, part.bytes});
+  return all;
 }
 
 void Trainer::run(int64_t iterations) {

@@ -40,6 +40,7 @@ struct TrainerOptions {
   std::function<double(int64_t iteration)> schedule;
   OptimiserOptions optimiser;
   std::map<std::string, ParameterSetting> parameters;  // by name
+  int64_t first_iteration = 0;                         // where the run goes on
   int accumulate = 1;                                  // batches whose mean gradient makes a step
   SyncKind sync = SyncKind::none;
   SmaOptions sma;
@@ -80,6 +81,10 @@ class Trainer {
   std::map<std::string, HostTensor> gradients(int learner);
 
   void restart();  // for a step of the learning rate
+
+  // Everything that changes while training: copied back into a trainer of the same options whose first_iteration is
+  // iteration(), it continues the run bit for bit.
+  std::vector<NamedBytes> arrays();
 
   const Plan& plan() const { return *plan_; }
   const TaskGraph& tasks() const { return runner_->graph(); }

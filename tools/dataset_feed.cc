@@ -5,11 +5,12 @@
 namespace arbalest::tools {
 namespace {
 
-BatchLoaderOptions loader_options(const TrainingArguments& arguments) {
+BatchLoaderOptions loader_options(const TrainingArguments& arguments, uint64_t first_batch) {
   BatchLoaderOptions options;
   options.learners = arguments.all_learners();
   options.batch = arguments.batch;
   options.seed = arguments.seed;
+  options.first_iteration = first_batch;
   return options;
 }
 
@@ -39,10 +40,11 @@ void check_label_fits(const Dataset& data, const TensorType& type) {
 
 }  // namespace
 
-TrainingFeed::TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments)
+TrainingFeed::TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments,
+                           uint64_t first_batch)
     : normalisation_(arguments.normalise ? measure(data) : no_normalisation(data)),
       names_(match_inputs(session.training.graph, data)),
-      loader_(data, normalisation_, loader_options(arguments)) {}
+      loader_(data, normalisation_, loader_options(arguments, first_batch)) {}
 
 void TrainingFeed::load(int learner, Replica& replica) {
   feed(replica, names_, loader_.next(learner));

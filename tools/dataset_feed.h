@@ -17,7 +17,8 @@ namespace arbalest::tools {
 
 class TrainingFeed {
  public:
-  TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments);
+  // `first_batch`: of each learner, where a run goes on.
+  TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments, uint64_t first_batch);
   const Normalisation& normalisation() const { return normalisation_; }
   // The learner's next batch into its replica; waits while it is not ready. Called on the learner's thread.
   void load(int learner, Replica& replica);

@@ -11,9 +11,9 @@
 
 namespace arbalest::tools {
 
-JsonLog::JsonLog(const std::string& path) : path_(path), file_(nullptr, std::fclose) {
+JsonLog::JsonLog(const std::string& path, bool append) : path_(path), file_(nullptr, std::fclose) {
   if (path.empty()) return;
-  file_.reset(std::fopen(path.c_str(), "w"));
+  file_.reset(std::fopen(path.c_str(), append ? "a" : "w"));
   if (!file_) throw Error(ErrorKind::io, "{}: the log cannot be written", path);
 }
 
@@ -53,7 +53,7 @@ std::string epoch_table(const std::vector<EpochRecord>& epochs) {
   double total = 0;
   for (const EpochRecord& e : epochs) {
     total += e.seconds;
-    table.add({std::to_string(e.epoch), fmt::format("{:.4f}", e.loss),
+    table.add({fmt::format("{:g}", e.epoch), fmt::format("{:.4f}", e.loss),
                e.evaluation_loss ? fmt::format("{:.4f}", *e.evaluation_loss) : "",
                e.accuracy ? fmt::format("{:.2f} %", *e.accuracy * 100) : "",
                with_thousands(std::llround(e.images_per_second)), duration(total)});
@@ -67,9 +67,21 @@ nlohmann::json to_json(const EpochRecord& e) {
                       {"seconds", e.seconds},
                       {"loss", e.loss},
                       {"images_per_second", e.images_per_second}};
+  if (e.epoch == std::floor(e.epoch)) j["epoch"] = static_cast<int64_t>(e.epoch);
   if (e.accuracy) j["accuracy"] = *e.accuracy;
   if (e.evaluation_loss) j["test_loss"] = *e.evaluation_loss;
   return j;
+}
+
+EpochRecord epoch_record(const nlohmann::json& event) {
+  EpochRecord e;
+  e.epoch = event.at("epoch").get<double>();
+  e.seconds = event.at("seconds").get<double>();
+  e.loss = event.at("loss").get<double>();
+  e.images_per_second = event.at("images_per_second").get<double>();
+  if (event.contains("accuracy")) e.accuracy = event["accuracy"].get<double>();
+  if (event.contains("test_loss")) e.evaluation_loss = event["test_loss"].get<double>();
+  return e;
 }
 
 }  // namespace arbalest::tools

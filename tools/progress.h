@@ -11,9 +11,9 @@
 namespace arbalest::tools {
 
 struct EpochRecord {
-  int64_t epoch = 0;   // from 1
-  double seconds = 0;  // of training; evaluation apart
-  double loss = 0;     // mean over the epoch's steps, of the learners
+  double epoch = 0;    // seen so far, since the beginning
+  double seconds = 0;  // of training since the record before; evaluation apart
+  double loss = 0;     // mean over those steps, of the learners
   double images_per_second = 0;
   std::optional<double> accuracy;  // of the evaluated model on the held-out examples
   std::optional<double> evaluation_loss;
@@ -22,7 +22,7 @@ struct EpochRecord {
 // One JSON object a line, written at once; io error when the file cannot be written.
 class JsonLog {
  public:
-  explicit JsonLog(const std::string& path);  // "": no log
+  explicit JsonLog(const std::string& path, bool append = false);  // "": no log
   void write(const nlohmann::json& event);
 
  private:
@@ -45,6 +45,7 @@ class LiveLine {
 std::string progress_bar(double fraction, int width);  // "━━━━━╸    "
 std::string duration(double seconds);                  // "4.1 s", "2:05", "1:02:03"
 std::string epoch_table(const std::vector<EpochRecord>& epochs);
-nlohmann::json to_json(const EpochRecord& epoch);  // {"event":"epoch","epoch":1,"seconds":..,...}
+EpochRecord epoch_record(const nlohmann::json& event);  // of what to_json() made
+nlohmann::json to_json(const EpochRecord& epoch);       // {"event":"epoch","epoch":1,"seconds":..,...}
 
 }  // namespace arbalest::tools

@@ -67,6 +67,19 @@ class OuterSynchroniser : public Synchroniser {
     return {whole_model().z.data(), statistics_.data()};
   }
 
+  std::vector<NamedBytes> arrays() override {
+    std::vector<NamedBytes> all;
+    const auto elements = static_cast<size_t>(learners_.parameters);
+    for (size_t d = 0; d < models_.size(); ++d) {
+      OuterModel& model = models_[d];
+      const auto name = [&](const char* of) { return numbered(of, d, models_.size()); };
+      all.push_back(named_bytes(name("z"), std::span(model.z.data(), elements)));
+      all.push_back(named_bytes(name("outer momentum"), std::span(model.momentum.data(), elements)));
+      all.push_back(named_bytes(name("steps"), std::span(model.steps)));
+    }
+    return all;
+  }
+
  private:
   const OuterModel& whole_model() const {
     const auto whole = std::find_if(models_.begin(), models_.end(), [](const OuterModel& m) { return m.whole(); });

@@ -89,6 +89,21 @@ class Sma : public Synchroniser {
     return {central_[0].z[static_cast<size_t>(averaged() % 2)].data(), statistics_.data()};
   }
 
+  std::vector<NamedBytes> arrays() override {
+    std::vector<NamedBytes> all{named_bytes("corrected", std::span(corrected_))};
+    for (size_t d = 0; d < central_.size(); ++d) {
+      CentralModel& c = central_[d];
+      const auto add = [&](const char* name, const DeviceFloats& x) {
+        all.push_back(named_bytes(numbered(name, d, central_.size()),
+                                  std::span(x.data(), static_cast<size_t>(learners_.parameters))));
+      };
+      add("z", c.z[0]);
+      add("z next", c.z[1]);
+      all.push_back(named_bytes(numbered("averaged", d, central_.size()), std::span(c.averaged)));
+    }
+    return all;
+  }
+
  private:
   // A failed iteration may have averaged some shares only; the buffer before it is still whole.
   int64_t averaged() const {

@@ -1,0 +1,138 @@
+#include "sync/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "graph/base/error.h"
+#include "sync/trainer.h"
+#include "tests/temporary_folder.h"
+#include "tests/trainer/small_models.h"
+
+namespace arbalest {
+namespace {
+
+Checkpoint example(const std::string& fact) {
+  Checkpoint c;
+  c.facts = {{"iteration", fact}, {"empty", ""}};
+  c.arrays["weights"] = AlignedBytes(1000, std::byte{7});
+  c.arrays["nothing"] = {};
+  return c;
+}
+
+void flip_byte(const std::string& path, int64_t at) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(at);
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(at);
+  file.put(byte);
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    read_checkpoint(path);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(CheckpointFile, ComesBack) {
+  const TemporaryFolder folder;
+  write_checkpoint(example("12"), folder / "c");
+  const Checkpoint back = read_checkpoint(folder / "c");
+  EXPECT_EQ(back.facts, example("12").facts);
+  EXPECT_EQ(back.arrays, example("12").arrays);
+}
+
+TEST(CheckpointFile, EveryFlippedByteAndEveryCutIsFound) {
+  const TemporaryFolder folder;
+  write_checkpoint(example("12"), folder / "c");
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(folder / "c"));
+  for (int64_t i = 0; i < size; i += 7) {
+    std::filesystem::copy_file(folder / "c", folder / "d", std::filesystem::copy_options::overwrite_existing);
+    flip_byte(folder / "d", i);
+    EXPECT_NE(refusal(folder / "d"), "") << i;
+    std::filesystem::resize_file(folder / "d", static_cast<uintmax_t>(i));
+    EXPECT_NE(refusal(folder / "d"), "") << i;
+  }
+}
+
+TEST(CheckpointFile, ANewerVersionIsRefusedByName) {
+  const TemporaryFolder folder;
+  write_checkpoint(example("12"), folder / "c");
+  std::fstream file(folder / "c", std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(20);
+  file.put(9);
+  file.close();
+  EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr("version 9"));
+}
+
+TEST(CheckpointFolder, KeepsTheNewestAndStepsOverDamage) {
+  const TemporaryFolder folder;
+  CheckpointFolder checkpoints(folder / "run", 2);
+  EXPECT_FALSE(checkpoints.newest());
+  for (const int iteration : {5, 90, 100}) checkpoints.write(example(std::to_string(iteration)), iteration);
+  checkpoints.wait();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "run")) files.push_back(entry.path());
+  EXPECT_EQ(files.size(), 2u);
+  FoundCheckpoint found = *checkpoints.newest();
+  EXPECT_EQ(found.checkpoint.fact("iteration"), "100");
+  EXPECT_TRUE(found.damaged.empty());
+  flip_byte(found.path, 300);
+  found = *checkpoints.newest();
+  EXPECT_EQ(found.checkpoint.fact("iteration"), "90");
+  ASSERT_EQ(found.damaged.size(), 1u);
+  EXPECT_THAT(found.damaged[0], testing::HasSubstr("checksum"));
+  flip_byte(found.path, 300);
+  EXPECT_THROW(checkpoints.newest(), Error);
+}
+
+TrainerOptions adam_options(int learners, SyncKind sync) {
+  TrainerOptions o;
+  o.learners = learners;
+  o.sync = sync;
+  o.optimiser.kind = OptimiserKind::adam;
+  o.learning_rate = 0.002;
+  return o;
+}
+
+// Stops after 6 of 14 iterations and goes on in another trainer.
+std::map<std::string, HostTensor> interrupted(const SmallModel& model, TrainerOptions options) {
+  const auto load = stream_loader(options.learners, 2, 4);
+  Checkpoint checkpoint;
+  {
+    Trainer first(model.training, model.batch(2), cpu::kernel_set(), options, load);
+    first.run(3);
+    first.restart();
+    first.run(3);
+    checkpoint.add("", first.arrays());
+  }
+  options.first_iteration = 6;
+  Trainer second(model.training, model.batch(2), cpu::kernel_set(), options, load);
+  EXPECT_TRUE(checkpoint.fits("", second.arrays()));
+  checkpoint.copy_to("", second.arrays());
+  second.run(8);
+  return second.trained();
+}
+
+TEST(TrainerCheckpoint, ContinuesBitForBit) {
+  const SmallModel model = small_model("resnet8", {3, 8, 8}, 4);
+  for (const SyncKind sync : {SyncKind::none, SyncKind::ssgd, SyncKind::sma, SyncKind::easgd, SyncKind::local,
+                              SyncKind::slowmo, SyncKind::diloco}) {
+    for (const int learners : {1, 3}) {
+      const TrainerOptions options = adam_options(learners, sync);
+      Trainer whole(model.training, model.batch(2), cpu::kernel_set(), options, stream_loader(learners, 2, 4));
+      whole.run(3);
+      whole.restart();
+      whole.run(11);
+      EXPECT_EQ(interrupted(model, options), whole.trained()) << learners;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace arbalest
