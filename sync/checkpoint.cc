@@ -34,6 +34,7 @@ class SummedWriter {
 
  private:
   void bytes(std::span<const std::byte> data) {
+    if (data.empty()) return;  // zlib would begin anew
     file_.write(data);
     sum_ = crc32_z(sum_, reinterpret_cast<const Bytef*>(data.data()), data.size());
   }
