@@ -9,6 +9,8 @@
 
 namespace arbalest {
 
+constexpr uint64_t kGreatestDeflateRatio = 1032;  // zlib's technical notes: 258 bytes for two bits
+
 // Bytes of a dense tensor.
 uint64_t checked_bytes(DataType dtype, const Dims& dims);
 

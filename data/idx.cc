@@ -15,8 +15,6 @@
 namespace arbalest {
 namespace {
 
-constexpr uint64_t kGreatestDeflateRatio = 1032;  // zlib's technical notes: 258 bytes for two bits
-
 // A regular file read from its start, through gunzip when it is a gzip file.
 class Reader {
  public:

@@ -49,8 +49,6 @@ NpyHeader read_header(zip_file_t* entry, uint64_t announced_bytes) {
   return parsed;
 }
 
-constexpr uint64_t kGreatestDeflateRatio = 1032;  // zlib's technical notes: 258 bytes for two bits
-
 HostTensor read_array(zip_t* archive, uint64_t archive_bytes, const std::string& name) {
   zip_stat_t stat;
   const std::string file = name + std::string(kSuffix);

@@ -12,7 +12,7 @@ namespace {
 
 bool share_a_step(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
-void check(std::span<const Lifetime> lifetimes) {
+void check_lifetimes(std::span<const Lifetime> lifetimes) {
   size_t total = 0;
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     const Lifetime& l = lifetimes[i];
@@ -65,7 +65,7 @@ size_t place_lane(std::span<const Lifetime> lifetimes, std::vector<size_t> buffe
 size_t aligned_bytes(size_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
 
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
-  check(lifetimes);
+  check_lifetimes(lifetimes);
   MemoryPlan plan{std::vector<size_t>(lifetimes.size(), 0), 0};
   for (const auto& [lane, buffers] : buffers_by_lane(lifetimes)) {
     plan.bytes = place_lane(lifetimes, buffers, plan.bytes, plan.offsets);
@@ -74,7 +74,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
 }
 
 size_t peak_alive_bytes(std::span<const Lifetime> lifetimes) {
-  check(lifetimes);
+  check_lifetimes(lifetimes);
   size_t total = 0;
   for (const auto& [lane, buffers] : buffers_by_lane(lifetimes)) {
     std::map<int64_t, std::pair<size_t, size_t>> changes;  // step -> bytes that appear, bytes that went before it

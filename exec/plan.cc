@@ -9,23 +9,6 @@ namespace {
 
 constexpr int kEnd = std::numeric_limits<int>::max();  // "needed until the end", as a node index
 
-// A piece of memory. Several values may share one (views, work in place).
-struct Buffer {
-  Region region = Region::arena;
-  size_t offset = 0;  // known at once for all but the arena
-  size_t bytes = 0;
-  int first = kEnd;  // steps that touch it (arena)
-  int last = -1;
-  int needed_until = -1;  // the last node that reads a value in it
-  bool overwritable = true;
-};
-
-// A value in one layout.
-struct Copy {
-  Layout layout;
-  int buffer = -1;
-};
-
 std::string layouts_text(const std::vector<Layout>& inputs, const std::vector<Layout>& outputs) {
   std::string text;
   for (size_t i = 0; i < inputs.size(); ++i) text += (i ? ", " : "") + inputs[i].text();
@@ -47,6 +30,23 @@ class PlanBuilder {
 
  private:
   friend class PlacementContext;
+
+  // A piece of memory. Several values may share one (views, work in place).
+  struct Buffer {
+    Region region = Region::arena;
+    size_t offset = 0;  // known at once for all but the arena
+    size_t bytes = 0;
+    int first = kEnd;  // steps that touch it (arena)
+    int last = -1;
+    int needed_until = -1;  // the last node that reads a value in it
+    bool overwritable = true;
+  };
+
+  // A value in one layout.
+  struct Copy {
+    Layout layout;
+    int buffer = -1;
+  };
 
   void find_uses();
   void place_inputs();
@@ -118,7 +118,7 @@ class PlacementContext final : public PrepareContext {
   void alias(int output, int input) override { alias_.at(output) = input; }
   void may_overwrite(int output, int input) override { candidates_.push_back({output, input}); }
 
-  std::vector<Copy> inputs_;
+  std::vector<PlanBuilder::Copy> inputs_;
   std::vector<Layout> outputs_;
   std::vector<int> alias_;      // by output: the input whose memory it is
   std::vector<int> overwrite_;  // by output: the input whose memory it takes over
@@ -426,7 +426,7 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSet& kerne
 
 namespace {
 
-const PlanTensor* find(const std::vector<PlanTensor>& tensors, const std::string& name) {
+const PlanTensor* find_named(const std::vector<PlanTensor>& tensors, const std::string& name) {
   for (const PlanTensor& t : tensors)
     if (t.name == name) return &t;
   return nullptr;
@@ -434,13 +434,13 @@ const PlanTensor* find(const std::vector<PlanTensor>& tensors, const std::string
 
 }  // namespace
 
-const PlanTensor* Plan::find_feed(const std::string& name) const { return find(feeds_, name); }
+const PlanTensor* Plan::find_feed(const std::string& name) const { return find_named(feeds_, name); }
 const PlanTensor* Plan::label() const {
   for (const PlanTensor& feed : feeds_)
     if (feed.label) return &feed;
   return nullptr;
 }
-const PlanTensor* Plan::find_output(const std::string& name) const { return find(outputs_, name); }
+const PlanTensor* Plan::find_output(const std::string& name) const { return find_named(outputs_, name); }
 
 double Plan::flops() const {
   double sum = 0;

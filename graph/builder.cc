@@ -78,7 +78,7 @@ Value map_expression(const Scalar& expression, const Values& inputs) {
 namespace {
 
 template <class F>
-Value binary(F&& f, const Value& a, const Value& b) {
+Value elementwise(F&& f, const Value& a, const Value& b) {
   require(a.dtype() == b.dtype(), "operands of {} and {}, expected one type", name_of(a.dtype()), name_of(b.dtype()));
   return map(f, a, b);
 }
@@ -86,16 +86,16 @@ Value binary(F&& f, const Value& a, const Value& b) {
 }  // namespace
 
 Value operator+(const Value& a, const Value& b) {
-  return binary([](const Scalar& x, const Scalar& y) { return x + y; }, a, b);
+  return elementwise([](const Scalar& x, const Scalar& y) { return x + y; }, a, b);
 }
 Value operator-(const Value& a, const Value& b) {
-  return binary([](const Scalar& x, const Scalar& y) { return x - y; }, a, b);
+  return elementwise([](const Scalar& x, const Scalar& y) { return x - y; }, a, b);
 }
 Value operator*(const Value& a, const Value& b) {
-  return binary([](const Scalar& x, const Scalar& y) { return x * y; }, a, b);
+  return elementwise([](const Scalar& x, const Scalar& y) { return x * y; }, a, b);
 }
 Value operator/(const Value& a, const Value& b) {
-  return binary([](const Scalar& x, const Scalar& y) { return x / y; }, a, b);
+  return elementwise([](const Scalar& x, const Scalar& y) { return x / y; }, a, b);
 }
 Value operator*(const Value& a, double b) {
   return map([b](const Scalar& x) { return x * b; }, a);

@@ -38,7 +38,7 @@ std::optional<bool> is_equal(const Dim& a, const Dim& b) {
 
 Known from(std::optional<bool> b) { return b ? Known(*b ? 1 : 0) : std::nullopt; }
 
-Known quotient(const Dim& a, const Dim& b, DataType type) {
+Known known_quotient(const Dim& a, const Dim& b, DataType type) {
   if (b == Dim(0)) return std::nullopt;
   const Dim q = floor_div(a, b);
   if (q * b == a) return q;
@@ -48,7 +48,7 @@ Known quotient(const Dim& a, const Dim& b, DataType type) {
 }
 
 // With the sign of the divisor (mod) or of the dividend (fmod).
-Known remainder(const Dim& a, const Dim& b, bool sign_of_dividend) {
+Known known_remainder(const Dim& a, const Dim& b, bool sign_of_dividend) {
   if (b == Dim(0)) return std::nullopt;
   if (!sign_of_dividend || (at_least(a, 0) && at_least(b, 1))) return a - floor_div(a, b) * b;
   if (a.is_constant() && b.is_constant()) return b == Dim(-1) ? 0 : a.value() % b.value();
@@ -61,7 +61,7 @@ Known cast_to(const Dim& d, DataType type) {
   return zero ? Known(*zero ? 0 : 1) : std::nullopt;
 }
 
-Known constant(const Scalar& e) {
+Known known_constant(const Scalar& e) {
   if (!is_float(e.type())) return e.integer_value();
   return is_exact_integer(e.value()) ? Known(static_cast<int64_t>(e.value())) : std::nullopt;
 }
@@ -109,11 +109,11 @@ Known strict(const Scalar& e, const std::vector<Known>& x) {
     case ScalarOp::mul:
       return a * *x[1];
     case ScalarOp::div:
-      return quotient(a, *x[1], e.type());
+      return known_quotient(a, *x[1], e.type());
     case ScalarOp::mod:
-      return remainder(a, *x[1], false);
+      return known_remainder(a, *x[1], false);
     case ScalarOp::fmod:
-      return remainder(a, *x[1], true);
+      return known_remainder(a, *x[1], true);
     case ScalarOp::min:
       return lesser(a, *x[1]);
     case ScalarOp::max:
@@ -137,7 +137,7 @@ Known apply(const Scalar& e, std::span<const Dim> inputs, const std::vector<Know
     case ScalarOp::input:
       return inputs[static_cast<size_t>(e.input_index())];
     case ScalarOp::constant:
-      return constant(e);
+      return known_constant(e);
     case ScalarOp::select:
     case ScalarOp::logical_and:
     case ScalarOp::logical_or:

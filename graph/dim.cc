@@ -14,13 +14,13 @@ constexpr size_t kMaxTextLength = 4096;
 constexpr size_t kMaxProductTerms = 4096;
 constexpr size_t kMaxQuotientTerms = 64;
 
-int64_t add(int64_t a, int64_t b) {
+int64_t checked_add(int64_t a, int64_t b) {
   int64_t r = 0;
   require(!__builtin_add_overflow(a, b, &r), "size: {} + {} does not fit 64 bits", a, b);
   return r;
 }
 
-int64_t multiply(int64_t a, int64_t b) {
+int64_t checked_multiply(int64_t a, int64_t b) {
   int64_t r = 0;
   require(!__builtin_mul_overflow(a, b, &r), "size: {} * {} does not fit 64 bits", a, b);
   return r;
@@ -59,7 +59,7 @@ struct Dim::Term {
   }
 
   static Term product(const Term& a, const Term& b) {
-    Term r{a.monomial, multiply(a.coefficient, b.coefficient)};
+    Term r{a.monomial, checked_multiply(a.coefficient, b.coefficient)};
     r.monomial.insert(r.monomial.end(), b.monomial.begin(), b.monomial.end());
     std::sort(r.monomial.begin(), r.monomial.end(),
               [](const auto& x, const auto& y) { return Atom::compare(*x, *y) < 0; });
@@ -172,9 +172,9 @@ Dim::Dim(std::vector<Term> terms) {
   std::vector<Term> merged;
   for (Term& t : terms) {
     if (t.monomial.empty())
-      constant_ = add(constant_, t.coefficient);
+      constant_ = checked_add(constant_, t.coefficient);
     else if (!merged.empty() && compare(merged.back().monomial, t.monomial) == 0)
-      merged.back().coefficient = add(merged.back().coefficient, t.coefficient);
+      merged.back().coefficient = checked_add(merged.back().coefficient, t.coefficient);
     else
       merged.push_back(std::move(t));
   }
@@ -232,7 +232,7 @@ void Dim::add_symbols(std::vector<std::string>& names) const {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return add(a.constant_, b.constant_);
+  if (a.is_constant() && b.is_constant()) return checked_add(a.constant_, b.constant_);
   auto terms = Dim::Term::all_of(a);
   for (auto& t : Dim::Term::all_of(b)) terms.push_back(std::move(t));
   return Dim(std::move(terms));
@@ -241,7 +241,7 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return multiply(a.constant_, b.constant_);
+  if (a.is_constant() && b.is_constant()) return checked_multiply(a.constant_, b.constant_);
   const auto p = Dim::Term::all_of(a), q = Dim::Term::all_of(b);
   if (p.size() * q.size() > kMaxProductTerms)
     throw Error(ErrorKind::unsupported, "size: a product of sums with {} and {} terms", p.size(), q.size());
@@ -299,7 +299,7 @@ std::optional<int64_t> Dim::Term::lower_bound() const {
     const auto denominator = arbalest::lower_bound(atom->denominator);
     if (!numerator || *numerator < 0 || !denominator || *denominator < 1) return std::nullopt;
     // A denominator with symbols has no upper bound.
-    product = atom->denominator.is_constant() ? multiply(product, *numerator / *denominator) : 0;
+    product = atom->denominator.is_constant() ? checked_multiply(product, *numerator / *denominator) : 0;
   }
   return product;
 }
@@ -308,12 +308,12 @@ std::optional<int64_t> lower_bound(const Dim& d) {
   int64_t sum = 0;
   for (const Dim::Term& t : Dim::Term::all_of(d)) {
     if (t.monomial.empty()) {
-      sum = add(sum, t.coefficient);
+      sum = checked_add(sum, t.coefficient);
       continue;
     }
     const auto bound = t.lower_bound();
     if (!bound) return std::nullopt;
-    sum = add(sum, *bound);
+    sum = checked_add(sum, *bound);
   }
   return sum;
 }

@@ -70,7 +70,7 @@ bool same(const T& a, const T& b) {
   return a == b;
 }
 
-size_t mix(size_t seed, size_t value) { return (seed ^ value) * 0x9e3779b97f4a7c15u + (seed >> 29); }
+size_t combined_hash(size_t seed, size_t value) { return (seed ^ value) * 0x9e3779b97f4a7c15u + (seed >> 29); }
 
 template <class T>
 requires(std::is_integral_v<T> || std::is_enum_v<T>) size_t hash_of(T i) { return static_cast<size_t>(i); }
@@ -81,20 +81,20 @@ size_t hash_of(const Scalar& e) { return e.hash(); }
 
 template <class T>
 size_t hash_of(const std::optional<T>& o) {
-  return o ? mix(1, hash_of(*o)) : 0;
+  return o ? combined_hash(1, hash_of(*o)) : 0;
 }
 
 template <class T>
 size_t hash_of(const std::vector<T>& list) {
   size_t h = list.size();
-  for (const T& e : list) h = mix(h, hash_of(e));
+  for (const T& e : list) h = combined_hash(h, hash_of(e));
   return h;
 }
 
 size_t hash_of(const TensorPtr& t) {
   if (!t) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(t->bytes.data()), t->bytes.size());
-  return mix(mix(hash_of(t->dtype), hash_of(t->dims)), std::hash<std::string_view>{}(bytes));
+  return combined_hash(combined_hash(hash_of(t->dtype), hash_of(t->dims)), std::hash<std::string_view>{}(bytes));
 }
 
 template <class P, class F>
@@ -146,7 +146,7 @@ bool equal(const Primitive& a, const Primitive& b) {
 
 size_t hash(const Primitive& primitive) {
   size_t h = primitive.index() + 1;
-  for_each_field(primitive, [&](const char*, const auto& field) { h = mix(h, hash_of(field)); });
+  for_each_field(primitive, [&](const char*, const auto& field) { h = combined_hash(h, hash_of(field)); });
   return h;
 }
 

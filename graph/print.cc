@@ -28,7 +28,7 @@ std::vector<std::string> labels(const Graph& graph) {
 }
 
 template <class List, class F>
-std::string join(const List& list, F&& text) {
+std::string comma_separated(const List& list, F&& text) {
   std::string result;
   for (const auto& e : list) result += (result.empty() ? "" : ", ") + text(e);
   return result;
@@ -56,8 +56,9 @@ std::string to_text(const Graph& graph) {
   }
   for (const Node& n : graph.nodes) {
     const std::string fields = fields_text(n.primitive);
-    text += fmt::format("{} = {}({}){}{} : {}", join(n.outputs, name), name_of(n.primitive), join(n.inputs, name),
-                        fields.empty() ? "" : " ", fields, join(n.outputs, type));
+    text += fmt::format("{} = {}({}){}{} : {}", comma_separated(n.outputs, name), name_of(n.primitive),
+                        comma_separated(n.inputs, name), fields.empty() ? "" : " ", fields,
+                        comma_separated(n.outputs, type));
     text += n.origin.empty() ? "\n" : fmt::format("  # {}\n", n.origin);
   }
   for (const GraphOutput& o : graph.outputs) text += fmt::format("output {} = {}\n", o.name, name(o.value));

@@ -2,7 +2,7 @@
 // possible (exp, tanh, sigmoid, ...), so that a gradient rule can read the output of a Map instead of its inputs.
 #include <numbers>
 
-#include "graph/scalar.h"
+#include "graph/scalar_parts.h"
 #include "graph/scalar_walk.h"
 
 namespace arbalest {
@@ -11,10 +11,7 @@ namespace {
 
 using Slope = std::optional<Scalar>;  // nothing: 0
 
-Scalar make(ScalarOp op, const Scalar& x) { return Scalar::make(op, {x}); }
-Scalar number(double value, const Scalar& like) { return Scalar::constant(value, like.type()); }
-
-Slope add(const Slope& a, const Slope& b) {
+Slope sum_of(const Slope& a, const Slope& b) {
   if (!a || !b) return a ? a : b;
   return *a + *b;
 }
@@ -23,7 +20,7 @@ Slope negate(const Slope& a) { return a ? Slope(-*a) : a; }
 
 // `factor` times the slope, built only where the slope is not 0.
 template <class F>
-Slope times(const Slope& a, F factor) {
+Slope scaled_slope(const Slope& a, F factor) {
   return a ? Slope(factor() * *a) : a;
 }
 
@@ -87,40 +84,40 @@ Slope unary_slope(const Scalar& y, const Scalar& x) {
 }
 
 Slope product_slope(const Scalar& a, const Scalar& b, const Slope& da, const Slope& db) {
-  if (a.identity() == b.identity()) return times(da, [&] { return 2 * a; });
-  return add(times(da, [&] { return b; }), times(db, [&] { return a; }));
+  if (a.identity() == b.identity()) return scaled_slope(da, [&] { return 2 * a; });
+  return sum_of(scaled_slope(da, [&] { return b; }), scaled_slope(db, [&] { return a; }));
 }
 
 // d(a / b) = (da - y db) / b
 Slope quotient_slope(const Scalar& y, const Scalar& b, const Slope& da, const Slope& db) {
-  const Slope numerator = add(da, negate(times(db, [&] { return y; })));
+  const Slope numerator = sum_of(da, negate(scaled_slope(db, [&] { return y; })));
   return numerator ? Slope(*numerator / b) : numerator;
 }
 
 // y = a - q b with a whole q.
 Slope remainder_slope(const Scalar& y, const Scalar& a, const Scalar& b, const Slope& da, const Slope& db) {
-  return add(da, negate(times(db, [&] { return make(ScalarOp::round, (a - y) / b); })));
+  return sum_of(da, negate(scaled_slope(db, [&] { return make(ScalarOp::round, (a - y) / b); })));
 }
 
 // Where the exponent is 0 the power is constant, and where the base is 0 it stays 0: no NaN from 0 * inf.
 Slope power_slope(const Scalar& y, const Scalar& a, const Scalar& b, const Slope& da, const Slope& db) {
   const auto by_base = [&] { return select(equal(b, 0), 0, b * pow(a, b - 1)); };
   const auto by_exponent = [&] { return select(equal(a, 0) && b >= 0, 0, y * log(a)); };
-  return add(times(da, by_base), times(db, by_exponent));
+  return sum_of(scaled_slope(da, by_base), scaled_slope(db, by_exponent));
 }
 
 // Two equal operands get half each. `first` holds where a is taken, `second` where b is.
 Slope extremum_slope(const Scalar& first, const Scalar& second, const Slope& da, const Slope& db) {
-  const Slope both = add(da, db);
-  return choose(first, da, choose(second, db, times(both, [&] { return number(0.5, *both); })));
+  const Slope both = sum_of(da, db);
+  return choose(first, da, choose(second, db, scaled_slope(both, [&] { return number(0.5, *both); })));
 }
 
 Slope binary_slope(const Scalar& y, const Scalar& a, const Scalar& b, const Slope& da, const Slope& db) {
   switch (y.op()) {
     case ScalarOp::add:
-      return add(da, db);
+      return sum_of(da, db);
     case ScalarOp::sub:
-      return add(da, negate(db));
+      return sum_of(da, negate(db));
     case ScalarOp::mul:
       return product_slope(a, b, da, db);
     case ScalarOp::div:

@@ -41,7 +41,7 @@ Piece call(std::string_view name, std::span<const Piece> operands) {
   return {text + ")", kAtom};
 }
 
-Piece constant(const Scalar& e) {
+Piece constant_piece(const Scalar& e) {
   if (e.type() == DataType::boolean) return {e.integer_value() != 0 ? "true" : "false", kAtom};
   std::string text;
   if (e.type() == DataType::u64)
@@ -64,7 +64,7 @@ Piece write(const Scalar& e, std::span<const Piece> p) {
     case ScalarOp::input:
       return {fmt::format("x{}", e.input_index()), kAtom};
     case ScalarOp::constant:
-      return constant(e);
+      return constant_piece(e);
     case ScalarOp::cast:
       return call(name_of(e.type()), p);
     case ScalarOp::neg:

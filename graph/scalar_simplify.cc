@@ -2,23 +2,18 @@
 
 #include <cmath>
 
+#include "graph/scalar_parts.h"
+
 namespace arbalest {
 
 namespace {
 
 using Rewrite = std::optional<Scalar>;
 
-Scalar make(ScalarOp op, Scalar a) { return Scalar::make(op, {std::move(a)}); }
-Scalar make(ScalarOp op, Scalar a, Scalar b) { return Scalar::make(op, {std::move(a), std::move(b)}); }
-Scalar number(double value, const Scalar& like) { return Scalar::constant(value, like.type()); }
-Scalar boolean(bool value) { return Scalar::constant(static_cast<int64_t>(value), DataType::boolean); }
+Scalar boolean_constant(bool value) { return Scalar::constant(static_cast<int64_t>(value), DataType::boolean); }
 
 bool is(const Scalar& x, double value) { return x.is_constant() && x.value() == value; }
 const Scalar& operand(const Scalar& x, size_t i = 0) { return x.operands()[i]; }
-
-bool is_unsigned(DataType t) {
-  return t == DataType::u8 || t == DataType::u16 || t == DataType::u32 || t == DataType::u64;
-}
 
 // Multiplying by it only changes the exponent.
 bool is_power_of_two(const Scalar& x) {
@@ -107,8 +102,8 @@ Rewrite simplify_pow(const Scalar& x, const Scalar& exponent) {
 }
 
 Rewrite simplify_comparison(ScalarOp op, const Scalar& a, const Scalar& b) {
-  if (op == ScalarOp::less) return a == b ? Rewrite(boolean(false)) : Rewrite();  // NaN < NaN is false as well
-  return !is_float(a.type()) && a == b ? Rewrite(boolean(true)) : Rewrite();
+  if (op == ScalarOp::less) return a == b ? Rewrite(boolean_constant(false)) : Rewrite();  // NaN < NaN is false as well
+  return !is_float(a.type()) && a == b ? Rewrite(boolean_constant(true)) : Rewrite();
 }
 
 Rewrite simplify_logic(ScalarOp op, const Scalar& a, const Scalar& b) {
@@ -151,7 +146,7 @@ Rewrite simplify_unary(ScalarOp op, const Scalar& x) {
     }
     case ScalarOp::is_nan:
     case ScalarOp::is_inf:
-      return is_float(x.type()) ? Rewrite() : Rewrite(boolean(false));
+      return is_float(x.type()) ? Rewrite() : Rewrite(boolean_constant(false));
     case ScalarOp::logical_not:
     case ScalarOp::bit_not:
       return x.op() == op ? Rewrite(operand(x)) : Rewrite();

@@ -5,14 +5,11 @@
 
 #include "graph/base/error.h"
 #include "graph/float16.h"
+#include "graph/scalar_parts.h"
 
 namespace arbalest {
 
 namespace {
-
-bool is_unsigned(DataType t) {
-  return t == DataType::u8 || t == DataType::u16 || t == DataType::u32 || t == DataType::u64;
-}
 
 template <class T>
 int64_t saturate(double x) {
@@ -60,7 +57,7 @@ double floored_mod(double a, double b) {
 }
 
 ScalarValue real(double x) { return {x, 0}; }
-ScalarValue boolean(bool x) { return {0, x ? 1 : 0}; }
+ScalarValue truth_value(bool x) { return {0, x ? 1 : 0}; }
 
 ScalarValue apply_unary_real(ScalarOp op, double x) {
   switch (op) {
@@ -119,9 +116,9 @@ ScalarValue apply_unary_real(ScalarOp op, double x) {
     case ScalarOp::atanh:
       return real(std::atanh(x));
     case ScalarOp::is_nan:
-      return boolean(std::isnan(x));
+      return truth_value(std::isnan(x));
     case ScalarOp::is_inf:
-      return boolean(std::isinf(x));
+      return truth_value(std::isinf(x));
     default:
       throw Error(ErrorKind::internal, "{} of a float", name_of(op));
   }
@@ -148,37 +145,37 @@ ScalarValue apply_binary_real(ScalarOp op, double a, double b) {
     case ScalarOp::max:
       return real(max_of(a, b));
     case ScalarOp::equal:
-      return boolean(a == b);
+      return truth_value(a == b);
     case ScalarOp::less:
-      return boolean(a < b);
+      return truth_value(a < b);
     case ScalarOp::less_equal:
-      return boolean(a <= b);
+      return truth_value(a <= b);
     default:
       throw Error(ErrorKind::internal, "{} of floats", name_of(op));
   }
 }
 
-int64_t negate(int64_t x) { return static_cast<int64_t>(0 - static_cast<uint64_t>(x)); }
+int64_t wrapping_negate(int64_t x) { return static_cast<int64_t>(0 - static_cast<uint64_t>(x)); }
 
-int64_t multiply(int64_t a, int64_t b) {
+int64_t wrapping_multiply(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 // Towards zero.
-int64_t quotient(int64_t a, int64_t b, bool is_unsigned) {
+int64_t integer_quotient(int64_t a, int64_t b, bool is_unsigned) {
   if (b == 0) return 0;
   if (is_unsigned) return static_cast<int64_t>(static_cast<uint64_t>(a) / static_cast<uint64_t>(b));
-  return b == -1 ? negate(a) : a / b;
+  return b == -1 ? wrapping_negate(a) : a / b;
 }
 
-int64_t remainder(int64_t a, int64_t b, bool is_unsigned) {
+int64_t integer_remainder(int64_t a, int64_t b, bool is_unsigned) {
   if (b == 0) return 0;
   if (is_unsigned) return static_cast<int64_t>(static_cast<uint64_t>(a) % static_cast<uint64_t>(b));
   return b == -1 ? 0 : a % b;
 }
 
 int64_t floored_remainder(int64_t a, int64_t b, bool is_unsigned) {
-  const int64_t r = remainder(a, b, is_unsigned);
+  const int64_t r = integer_remainder(a, b, is_unsigned);
   return !is_unsigned && r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
@@ -191,8 +188,8 @@ int64_t power(int64_t base, int64_t exponent, bool is_unsigned) {
   }
   int64_t result = 1;
   for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1) {
-    if (e & 1) result = multiply(result, base);
-    base = multiply(base, base);
+    if (e & 1) result = wrapping_multiply(result, base);
+    base = wrapping_multiply(base, base);
   }
   return result;
 }
@@ -209,9 +206,9 @@ bool less_than(int64_t a, int64_t b, bool is_unsigned) {
 int64_t apply_unary_integer(ScalarOp op, int64_t x, bool is_unsigned) {
   switch (op) {
     case ScalarOp::neg:
-      return negate(x);
+      return wrapping_negate(x);
     case ScalarOp::abs:
-      return is_unsigned || x >= 0 ? x : negate(x);
+      return is_unsigned || x >= 0 ? x : wrapping_negate(x);
     case ScalarOp::sign:
       return is_unsigned ? x != 0 : (x > 0) - (x < 0);
     case ScalarOp::relu:
@@ -239,13 +236,13 @@ int64_t apply_binary_integer(ScalarOp op, int64_t a, int64_t b, bool is_unsigned
     case ScalarOp::sub:
       return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
     case ScalarOp::mul:
-      return multiply(a, b);
+      return wrapping_multiply(a, b);
     case ScalarOp::div:
-      return quotient(a, b, is_unsigned);
+      return integer_quotient(a, b, is_unsigned);
     case ScalarOp::mod:
       return floored_remainder(a, b, is_unsigned);
     case ScalarOp::fmod:
-      return remainder(a, b, is_unsigned);
+      return integer_remainder(a, b, is_unsigned);
     case ScalarOp::pow:
       return power(a, b, is_unsigned);
     case ScalarOp::min:
@@ -322,7 +319,7 @@ ScalarValue convert(ScalarValue value, DataType from, DataType to) {
   if (to == DataType::f32 && from == DataType::u64)
     return real(static_cast<float>(static_cast<uint64_t>(value.integer)));
   if (is_float(to)) return real(round_to(to_double(value, from), to));
-  if (to == DataType::boolean) return boolean(is_float(from) ? value.real != 0 : value.integer != 0);
+  if (to == DataType::boolean) return truth_value(is_float(from) ? value.real != 0 : value.integer != 0);
   if (is_float(from)) return {0, truncate(value.real, to)};
   return {0, wrap(value.integer, to)};
 }

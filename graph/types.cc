@@ -32,7 +32,7 @@ constexpr std::array<TypeInfo, 13> kTypes = {{{"float32", 4},
 // More elements than any memory holds; sixteen bytes of each still fit an address.
 constexpr int64_t kMaxElements = int64_t{1} << 58;
 
-std::string join(const std::vector<std::string>& texts) {
+std::string product_text(const std::vector<std::string>& texts) {
   if (texts.empty()) return "scalar";
   std::string text = texts[0];
   for (size_t i = 1; i < texts.size(); ++i) text += " x " + texts[i];
@@ -84,7 +84,7 @@ Dims row_major_strides(const Dims& dims) {
 std::string to_string(const Dims& dims) {
   std::vector<std::string> texts;
   for (const int64_t d : dims) texts.push_back(std::to_string(d));
-  return join(texts);
+  return product_text(texts);
 }
 
 bool Shape::is_static() const {
@@ -109,7 +109,7 @@ std::string to_string(const Shape& shape) {
     std::string text = to_string(d);
     texts.push_back(is_sum(text) ? fmt::format("({})", text) : std::move(text));
   }
-  return join(texts);
+  return product_text(texts);
 }
 
 std::string to_string(const TensorType& type) { return std::string(name_of(type.dtype)) + " " + to_string(type.shape); }

@@ -18,8 +18,6 @@
 namespace arbalest {
 namespace {
 
-constexpr uint64_t kMaxBytes = std::numeric_limits<int32_t>::max();
-
 // ---- external data of the whole model
 
 class ExternalTensors {
@@ -154,7 +152,7 @@ void export_model(const ModelFile& model, const std::map<std::string, HostTensor
     const ExternalTensors external(model, targets);
     const Rewriter rewriter(targets, external, std::filesystem::path(data_path).filename().string());
     const Pieces result = rewriter.message(Message::model, model.bytes);
-    if (result.size() > kMaxBytes) {
+    if (result.size() > wire::kMaxMessageBytes) {
       throw Error(ErrorKind::unsupported, "{} bytes, but one ONNX file has at most 2 GiB", result.size());
     }
     write_files(result, external.layout(), out_path, data_path);

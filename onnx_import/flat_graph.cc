@@ -9,14 +9,14 @@
 namespace arbalest {
 namespace {
 
-constexpr size_t kMaxListed = 20;  // faults in one message
+constexpr size_t kMaxListedFaults = 20;  // faults in one message
 
 using NameSet = std::unordered_set<std::string>;
 
 std::string list_of(const std::vector<std::string>& faults) {
   std::string text;
-  for (size_t i = 0; i < faults.size() && i < kMaxListed; ++i) text += (i ? "\n  " : "") + faults[i];
-  if (faults.size() > kMaxListed) text += fmt::format("\n  and {} more", faults.size() - kMaxListed);
+  for (size_t i = 0; i < faults.size() && i < kMaxListedFaults; ++i) text += (i ? "\n  " : "") + faults[i];
+  if (faults.size() > kMaxListedFaults) text += fmt::format("\n  and {} more", faults.size() - kMaxListedFaults);
   return text;
 }
 
@@ -115,7 +115,7 @@ std::string text_of_cycle(const std::vector<FlatNode>& nodes, const std::vector<
   std::vector<std::string> labels;
   for (auto i = first; i != path.end(); ++i) labels.push_back(describe(nodes[static_cast<size_t>(*i)]));
   std::reverse(labels.begin(), labels.end());  // the path goes from readers to what they read
-  if (labels.size() > kMaxListed) labels.resize(kMaxListed);
+  if (labels.size() > kMaxListedFaults) labels.resize(kMaxListedFaults);
   return fmt::format("{}", fmt::join(labels, " -> "));
 }
 

@@ -69,7 +69,7 @@ std::vector<std::string> choose_outputs(const FlatGraph& flat, const onnx::Graph
 
 // ---- tensors
 
-TensorType type_of(const onnx::TensorProto& t) {
+TensorType tensor_type(const onnx::TensorProto& t) {
   try {
     const TensorHeader header = read_header(t);
     return {header.dtype, Shape(header.dims)};
@@ -88,7 +88,7 @@ void add_initializers(const ModelFile& file, Preparation& p) {
       continue;
     }
     const TensorPtr value = is_read ? std::make_shared<HostTensor>(read_tensor(t, file)) : nullptr;
-    p.tensors.push_back({t.name(), type_of(t), value, false, narrow_type(t.data_type()) != nullptr});
+    p.tensors.push_back({t.name(), tensor_type(t), value, false, narrow_type(t.data_type()) != nullptr});
   }
   for (const auto& t : graph.sparse_initializer()) {
     const auto value = std::make_shared<HostTensor>(read_tensor(t, file));

@@ -24,8 +24,7 @@ namespace {
 constexpr int64_t kOldestIr = 3;  // earlier ones have no opset imports
 constexpr int64_t kNewestIr = 14;
 constexpr int64_t kNewestOpset = 28;
-constexpr int64_t kMaxBytes = std::numeric_limits<int32_t>::max();  // protobuf counts bytes with an int
-constexpr int kMaxNesting = 100;                                    // protobuf's own default
+constexpr int kMaxNesting = 100;    // protobuf's own default
 constexpr int kDeepNesting = 2000;  // to tell deep nesting from corruption; still far from the end of the stack
 
 std::string read_bytes(const std::string& path) {
@@ -34,7 +33,7 @@ std::string read_bytes(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw Error(ErrorKind::io, "{}: {}", path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::io, "{}: not a regular file", path);
-  if (status.st_size > kMaxBytes) {
+  if (static_cast<uint64_t>(status.st_size) > wire::kMaxMessageBytes) {
     throw Error(ErrorKind::unsupported,
                 "{}: {} bytes, but one ONNX file has at most 2 GiB; save the model with its weights as external data",
                 path, status.st_size);

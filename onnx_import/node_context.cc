@@ -30,7 +30,7 @@ std::string_view name_of_type(onnx::AttributeProto::AttributeType type) {
 }
 
 // Files of IR 3 and below may leave the type out.
-onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& a) {
+onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& a) {
   if (a.type() != onnx::AttributeProto::UNDEFINED) return a.type();
   if (a.has_f()) return onnx::AttributeProto::FLOAT;
   if (a.has_i()) return onnx::AttributeProto::INT;
@@ -135,7 +135,7 @@ const onnx::AttributeProto* NodeContext::find(const std::string& name) {
 const onnx::AttributeProto* NodeContext::find(const std::string& name, onnx::AttributeProto::AttributeType type) {
   const onnx::AttributeProto* a = find(name);
   if (!a) return nullptr;
-  const auto found = type_of(*a);
+  const auto found = attribute_type(*a);
   const bool empty_list = found == onnx::AttributeProto::UNDEFINED;
   require(found == type || empty_list, "attribute '{}' is {}, expected {}", name, name_of_type(found),
           name_of_type(type));

@@ -32,7 +32,7 @@ void fill(Field* field, const HostTensor& value) {
   field->Assign(elements.begin(), elements.end());
 }
 
-std::string typed_field(const HostTensor& value) {
+std::string encoded_typed_field(const HostTensor& value) {
   onnx::TensorProto t;
   switch (value.dtype) {
     case DataType::f32:
@@ -79,7 +79,7 @@ std::string_view bytes_of(const HostTensor& value) {
 }
 
 void add_data(const HostTensor& value, bool raw, Pieces& out) {
-  if (!raw) return out.own(typed_field(value));
+  if (!raw) return out.own(encoded_typed_field(value));
   std::string header;
   wire::append_varint(header, (field::kTensorRawData << 3) | static_cast<uint32_t>(wire::Type::bytes));
   wire::append_varint(header, value.bytes.size());

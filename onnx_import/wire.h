@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace arbalest::wire {
+
+constexpr uint64_t kMaxMessageBytes = std::numeric_limits<int32_t>::max();  // protobuf counts bytes with an int
 
 enum class Type : uint8_t { varint = 0, fixed64 = 1, bytes = 2, start_group = 3, end_group = 4, fixed32 = 5 };
 

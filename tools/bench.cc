@@ -16,7 +16,7 @@
 namespace arbalest::tools {
 namespace {
 
-struct Options {
+struct BenchOptions {
   ModelArguments model;
   TrainingArguments training;
   std::vector<int64_t> batches{2, 8, 32};
@@ -47,7 +47,7 @@ void fill_feeds(Replica& replica, int64_t classes) {
   }
 }
 
-Result measure(const Options& o, const Session& session, int64_t batch, int learners) {
+Result measure(const BenchOptions& o, const Session& session, int64_t batch, int learners) {
   TrainingArguments arguments = o.training;
   arguments.batch = batch;
   arguments.learners = learners;
@@ -83,7 +83,7 @@ Result measure(const Options& o, const Session& session, int64_t batch, int lear
 }
 
 // Where a step's time goes, on one thread.
-void print_profile(const Options& o, const Session& session, int64_t batch) {
+void print_profile(const BenchOptions& o, const Session& session, int64_t batch) {
   CompileOptions compile_options;
   compile_options.threads = o.training.threads;
   const auto plan = compile(session.training.graph, session.batch(batch), cpu::kernel_set(), compile_options);
@@ -110,7 +110,7 @@ void print_profile(const Options& o, const Session& session, int64_t batch) {
   fmt::print("batch {}: forward and backward take {:.3f} ms\n{}\n", batch, total / runs * 1e3, table.text());
 }
 
-int run(const Options& o) {
+int run_bench(const BenchOptions& o) {
   const Session session = open_session(o.model, {});
   if (o.profile) {
     for (int64_t batch : o.batches) print_profile(o, session, batch);
@@ -146,7 +146,7 @@ int run(const Options& o) {
 }  // namespace
 
 Run add_bench(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "images a second of training, with resident data");
   add_model_argument(*command, o->model);
   command->add_option("--batch", o->batches, "examples a learner takes in a step")
@@ -168,7 +168,7 @@ Run add_bench(CLI::App& app) {
   command->footer(
       "Examples:\n  arbalest bench lenet.onnx --batch 2,16,64 --learners 1,2 --sync sma\n"
       "  arbalest bench resnet.onnx --batch 16 --profile");
-  return [o] { return run(*o); };
+  return [o] { return run_bench(*o); };
 }
 
 }  // namespace arbalest::tools

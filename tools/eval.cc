@@ -14,7 +14,7 @@
 namespace arbalest::tools {
 namespace {
 
-struct Options {
+struct EvalOptions {
   ModelArguments model;
   std::string data, split = "test";
   double holdout = 0.1;
@@ -22,7 +22,7 @@ struct Options {
   bool json = false, normalise = true;
 };
 
-int run(const Options& o) {
+int run_eval(const EvalOptions& o) {
   DataOptions data_options;
   data_options.holdout = o.holdout;
   data_options.seed = o.seed;
@@ -61,7 +61,7 @@ int run(const Options& o) {
 }  // namespace
 
 Run add_eval(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "loss and accuracy of a model on a data set");
   add_model_argument(*command, o->model);
   command->add_option("--data", o->data, "fashion-mnist, mnist:DIR, a folder of IDX files, or an .npz file")
@@ -79,7 +79,7 @@ Run add_eval(CLI::App& app) {
   command->footer(
       "Examples:\n  arbalest eval trained.onnx --data fashion-mnist\n"
       "  arbalest eval trained.onnx --data photos.npz --split train --json");
-  return [o] { return run(*o); };
+  return [o] { return run_eval(*o); };
 }
 
 }  // namespace arbalest::tools

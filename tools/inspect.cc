@@ -15,7 +15,7 @@
 namespace arbalest::tools {
 namespace {
 
-struct Options {
+struct InspectOptions {
   ModelArguments model;
   TrainingArguments training;
   int64_t batch = 0;
@@ -74,7 +74,7 @@ void print_step(const Plan& plan, int64_t batch) {
 }
 
 // The task graph of one iteration, made as `train` makes it.
-void print_tasks(const Options& o, const Session& s, int64_t batch) {
+void print_tasks(const InspectOptions& o, const Session& s, int64_t batch) {
   const Trainer trainer(s.training.graph, s.batch(batch), cpu::kernel_set(), trainer_options(o.training),
                         [](int, Replica&) {});
   if (o.dot) {
@@ -84,7 +84,7 @@ void print_tasks(const Options& o, const Session& s, int64_t batch) {
   }
 }
 
-int run(const Options& o) {
+int run_inspect(const InspectOptions& o) {
   const Session s = open_session(o.model, {});
   const int64_t batch = o.batch ? o.batch : s.fixed_batch().value_or(16);
   CompileOptions compile_options;
@@ -124,7 +124,7 @@ int run(const Options& o) {
 }  // namespace
 
 Run add_inspect(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "show operators, what trains and why, and what a step costs");
   add_model_argument(*command, o->model);
   add_loss_options(*command, o->model);
@@ -146,7 +146,7 @@ Run add_inspect(CLI::App& app) {
       "  arbalest inspect resnet.onnx --json > resnet.json\n"
       "  arbalest inspect resnet.onnx --tasks --sync sma --learners 2\n"
       "  arbalest inspect resnet.onnx --dot --sync local --learners 4 | dot -Tsvg > tasks.svg");
-  return [o] { return run(*o); };
+  return [o] { return run_inspect(*o); };
 }
 
 }  // namespace arbalest::tools

@@ -12,7 +12,7 @@
 namespace arbalest::tools {
 namespace {
 
-struct Options {
+struct NewOptions {
   std::string name, out, input;
   int64_t classes = 0;
   uint64_t seed = 1;
@@ -33,7 +33,7 @@ Dims parse_sizes(const std::string& text) {
   return dims;
 }
 
-int run(const Options& o) {
+int run_new(const NewOptions& o) {
   ModelOptions options;
   if (!o.input.empty()) options.input = parse_sizes(o.input);
   if (o.classes) options.classes = o.classes;
@@ -49,7 +49,7 @@ int run(const Options& o) {
 }  // namespace
 
 Run add_new(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<NewOptions>();
   CLI::App* command = app.add_subcommand("new", "write a reference model with fresh weights");
   std::string names;
   for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
@@ -61,7 +61,7 @@ Run add_new(CLI::App& app) {
   command->footer(
       "Examples:\n  arbalest new lenet -o lenet.onnx\n  arbalest new resnet20 -o resnet20.onnx --input 1x28x28 "
       "--classes 47 --seed 7");
-  return [o] { return run(*o); };
+  return [o] { return run_new(*o); };
 }
 
 }  // namespace arbalest::tools

@@ -65,7 +65,7 @@ Imported import_with(const ModelFile& model, const NamedTensors& inputs) {
   return import_bound(model, options, inputs);
 }
 
-NamedTensors run(const Imported& imported, const NamedTensors& inputs, int threads) {
+NamedTensors run_model(const Imported& imported, const NamedTensors& inputs, int threads) {
   CompileOptions options;
   options.threads = threads;
   options.gradients = false;
@@ -142,7 +142,7 @@ int verify_test_data(const std::string& model_path, const std::vector<std::strin
   for (const std::string& folder : folders) {
     const NamedTensors inputs = read_all(folder, "input", input_names(*model));
     const NamedTensors expected = read_all(folder, "output", output_names(*model));
-    good = compare(run(import_with(*model, inputs), inputs, threads), expected) && good;
+    good = compare(run_model(import_with(*model, inputs), inputs, threads), expected) && good;
   }
   return good ? 0 : 1;
 }

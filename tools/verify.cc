@@ -9,7 +9,7 @@
 namespace arbalest::tools {
 namespace {
 
-int run(const VerifyArguments& a) {
+int run_verify(const VerifyArguments& a) {
   const int references = !a.expected.empty() + !a.test_data.empty() + !a.case_folder.empty();
   if (references != 1 || a.model.path.empty() != !a.case_folder.empty())
     throw Error(ErrorKind::usage,
@@ -39,7 +39,7 @@ Run add_verify(CLI::App& app) {
       "Prints the greatest error of each quantity; exits with 1 where one is beyond its tolerance.\nExamples:\n"
       "  arbalest verify model.onnx --expected expected.onnx\n  arbalest verify model.onnx --test-data "
       "test_data_set_0\n  arbalest verify --case tests/data/cases/softmax_end");
-  return [a] { return run(*a); };
+  return [a] { return run_verify(*a); };
 }
 
 }  // namespace arbalest::tools

@@ -13,7 +13,7 @@ int omp_get_max_threads();
 namespace arbalest::onednn {
 namespace {
 
-void check(dnnl_status_t status, const char* what) {
+void check_status(dnnl_status_t status, const char* what) {
   if (status == dnnl_success) return;
   if (status == dnnl_out_of_memory) throw Error(ErrorKind::device, "oneDNN: not enough memory to {}", what);
   throw Error(ErrorKind::internal, "oneDNN: cannot {}, status {}", what, static_cast<int>(status));
@@ -25,8 +25,8 @@ struct Cpu {
   dnnl_stream_t stream = nullptr;
 
   Cpu() {
-    check(dnnl_engine_create(&engine, dnnl_cpu, 0), "create an engine");
-    check(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags), "create a stream");
+    check_status(dnnl_engine_create(&engine, dnnl_cpu, 0), "create an engine");
+    check_status(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags), "create a stream");
   }
 };
 
@@ -50,8 +50,9 @@ class ThreadCount {
 class Attributes {
  public:
   Attributes() {
-    check(dnnl_primitive_attr_create(&attributes_), "create attributes");
-    check(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user), "set the scratchpad mode");
+    check_status(dnnl_primitive_attr_create(&attributes_), "create attributes");
+    check_status(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user),
+                 "set the scratchpad mode");
   }
   ~Attributes() { dnnl_primitive_attr_destroy(attributes_); }
   Attributes(const Attributes&) = delete;
@@ -65,7 +66,7 @@ class Attributes {
 // Takes over what a creating function returned; empty when it said that there is no implementation.
 std::shared_ptr<dnnl_primitive_desc> take(dnnl_status_t status, dnnl_primitive_desc_t desc) {
   if (status == dnnl_unimplemented || status == dnnl_invalid_arguments) return nullptr;
-  check(status, "choose an implementation");
+  check_status(status, "choose an implementation");
   return {desc, [](dnnl_primitive_desc_t d) { dnnl_primitive_desc_destroy(d); }};
 }
 
@@ -110,8 +111,9 @@ dnnl_memory_desc_t describe(const Layout& layout, dnnl_data_type_t type) {
 
 dnnl_memory_desc_t any_layout(const Dims& dims, dnnl_data_type_t type) {
   dnnl_memory_desc_t desc;
-  check(dnnl_memory_desc_init_by_tag(&desc, static_cast<int>(dims.size()), dims.data(), type, dnnl_format_tag_any),
-        "describe memory");
+  check_status(
+      dnnl_memory_desc_init_by_tag(&desc, static_cast<int>(dims.size()), dims.data(), type, dnnl_format_tag_any),
+      "describe memory");
   return desc;
 }
 
@@ -159,7 +161,7 @@ std::optional<PrimitiveDesc> PrimitiveDesc::create_reorder(const dnnl_memory_des
 
 std::string PrimitiveDesc::implementation() const {
   const char* name = "";
-  check(dnnl_primitive_desc_query(desc_.get(), dnnl_query_impl_info_str, 0, &name), "name an implementation");
+  check_status(dnnl_primitive_desc_query(desc_.get(), dnnl_query_impl_info_str, 0, &name), "name an implementation");
   return name;
 }
 
@@ -179,7 +181,7 @@ size_t PrimitiveDesc::scratchpad_bytes() const {
 Primitive::Primitive(PrimitiveDesc desc) : desc_(std::move(desc)) {
   const ThreadCount scope(desc_.threads());
   dnnl_primitive_t primitive = nullptr;
-  check(dnnl_primitive_create(&primitive, desc_.get()), "create a primitive");
+  check_status(dnnl_primitive_create(&primitive, desc_.get()), "create a primitive");
   primitive_ = {primitive, [](dnnl_primitive_t p) { dnnl_primitive_destroy(p); }};
 }
 
@@ -193,7 +195,7 @@ BoundCall::BoundCall(const Primitive& primitive, const std::vector<Argument>& ar
 
 void BoundCall::add(const Argument& argument) {
   dnnl_memory_t memory = nullptr;
-  check(dnnl_memory_create(&memory, &argument.desc, cpu().engine, argument.address), "bind an argument");
+  check_status(dnnl_memory_create(&memory, &argument.desc, cpu().engine, argument.address), "bind an argument");
   memories_.emplace_back(memory);
   arguments_.push_back({argument.name, memory});
 }
@@ -202,7 +204,7 @@ void BoundCall::run() const {
   omp_set_num_threads(primitive_.desc().threads());  // some implementations ask again while they run
   const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), cpu().stream, static_cast<int>(arguments_.size()), arguments_.data());
-  check(status, "run a primitive");
+  check_status(status, "run a primitive");
 }
 
 }  // namespace arbalest::onednn

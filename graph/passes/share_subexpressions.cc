@@ -7,13 +7,13 @@ namespace arbalest {
 
 namespace {
 
-size_t hash_of(const Node& n) {
+size_t hash_of_node(const Node& n) {
   size_t h = hash(n.primitive);
   for (const ValueId v : n.inputs) h = h * 1000003 + std::hash<ValueId>{}(v);
   return h;
 }
 
-bool same(const Node& a, const Node& b) { return a.inputs == b.inputs && equal(a.primitive, b.primitive); }
+bool same_computation(const Node& a, const Node& b) { return a.inputs == b.inputs && equal(a.primitive, b.primitive); }
 
 }  // namespace
 
@@ -26,10 +26,10 @@ void share_subexpressions(Graph& graph) {
     for (ValueId& v : n.inputs) {
       if (replacement[v.at()]) v = replacement[v.at()];
     }
-    const size_t h = hash_of(n);
+    const size_t h = hash_of_node(n);
     const auto [begin, end] = first.equal_range(h);
     auto it = begin;
-    while (it != end && !same(n, graph.at(it->second))) ++it;
+    while (it != end && !same_computation(n, graph.at(it->second))) ++it;
     if (it == end) {
       first.emplace(h, NodeId(i));
       order.push_back(NodeId(i));

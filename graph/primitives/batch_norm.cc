@@ -7,7 +7,7 @@ namespace arbalest {
 
 namespace {
 
-void check(const TensorType& x, const TensorType& per_channel, const char* what) {
+void check_per_channel(const TensorType& x, const TensorType& per_channel, const char* what) {
   expect_dtype(per_channel, x.dtype, what);
   expect_shape(per_channel.shape, {x.shape[1]}, what);
 }
@@ -23,8 +23,8 @@ void check_input(const TensorType& x) {
 std::vector<TensorType> infer(const BatchNorm& p, Types in) {
   expect_inputs(in, 3, p.kName);
   check_input(in[0]);
-  check(in[0], in[1], "the scale");
-  check(in[0], in[2], "the bias");
+  check_per_channel(in[0], in[1], "the scale");
+  check_per_channel(in[0], in[2], "the bias");
   const TensorType statistic{in[0].dtype, {in[0].shape[1]}};
   return {in[0], statistic, statistic};
 }
@@ -34,9 +34,9 @@ std::vector<TensorType> infer(const BatchNormBackward& p, Types in) {
   check_input(in[0]);
   expect_dtype(in[1], in[0].dtype, "the output's gradient");
   expect_shape(in[1].shape, in[0].shape, "the output's gradient");
-  check(in[0], in[2], "the mean");
-  check(in[0], in[3], "the variance");
-  check(in[0], in[4], "the scale");
+  check_per_channel(in[0], in[2], "the mean");
+  check_per_channel(in[0], in[3], "the variance");
+  check_per_channel(in[0], in[4], "the scale");
   const TensorType per_channel{in[0].dtype, {in[0].shape[1]}};
   return {in[0], per_channel, per_channel};
 }

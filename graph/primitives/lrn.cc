@@ -8,7 +8,7 @@ namespace arbalest {
 namespace {
 
 template <class P>
-void check(const P& p, const TensorType& x) {
+void check_lrn(const P& p, const TensorType& x) {
   expect_float(x, "the input");
   require(x.rank() >= 2, "the input has rank {} ({}), expected at least 2: batch and channels", x.rank(),
           to_string(x.shape));
@@ -19,13 +19,13 @@ void check(const P& p, const TensorType& x) {
 
 std::vector<TensorType> infer(const Lrn& p, Types in) {
   expect_inputs(in, 1, p.kName);
-  check(p, in[0]);
+  check_lrn(p, in[0]);
   return {in[0]};
 }
 
 std::vector<TensorType> infer(const LrnBackward& p, Types in) {
   expect_inputs(in, 2, p.kName);
-  check(p, in[0]);
+  check_lrn(p, in[0]);
   expect_dtype(in[1], in[0].dtype, "the output's gradient");
   expect_shape(in[1].shape, in[0].shape, "the output's gradient");
   return {in[0]};

@@ -19,7 +19,7 @@ Value index_tensor(Builder& builder, const std::vector<int64_t>& indices) {
 }
 
 // Elements of a range of floats, which is written out at import: a few bytes of a file cannot ask for all memory.
-constexpr int64_t kMaxListed = 1 << 24;
+constexpr int64_t kMaxRangeElements = 1 << 24;
 
 // Positions 0, 1, ... of an axis, as a tensor of the given rank whose other axes have size 1.
 Value positions(OpContext& op, const Dim& count, int axis, int rank) {
@@ -317,7 +317,7 @@ Values range(OpContext& op) {
   if (!start || !limit || !step) throw Error(ErrorKind::unsupported, "a range whose bounds are computed from the data");
   require(*step != 0, "delta is 0");
   const double count = std::ceil((*limit - *start) / *step);
-  require(count <= static_cast<double>(kMaxListed), "a range of {} elements", count);
+  require(count <= static_cast<double>(kMaxRangeElements), "a range of {} elements", count);
   HostTensor t(DataType::f64, {std::max<int64_t>(static_cast<int64_t>(count), 0)});
   for (size_t i = 0; i < t.as<double>().size(); ++i) t.as<double>()[i] = *start + static_cast<double>(i) * *step;
   return {op.builder().constant(std::make_shared<const HostTensor>(t.to(type)))};

@@ -79,7 +79,7 @@ Values average_pool(OpContext& op) {
 }
 
 // |x|^p and its inverse.
-Value power(const Value& x, int64_t p) {
+Value whole_power(const Value& x, int64_t p) {
   if (p == 1) return map([](Scalar e) { return abs(e); }, x);
   if (p == 2) return x * x;
   return map([&](Scalar e) { return pow(abs(e), static_cast<double>(p)); }, x);
@@ -107,7 +107,7 @@ Values lp_pool(OpContext& op) {
   }
   const auto count = std::accumulate(p.kernel.begin(), p.kernel.end(), int64_t{1}, std::multiplies<>());
   const AveragePool pool{p.window, Shape(p.kernel), false, true};
-  return {root(op.builder().emit_one(pool, {power(p.x, norm)}) * static_cast<double>(count), norm)};
+  return {root(op.builder().emit_one(pool, {whole_power(p.x, norm)}) * static_cast<double>(count), norm)};
 }
 
 Window whole_window(int rank) {
@@ -145,7 +145,7 @@ Values global_lp_pool(OpContext& op) {
   spatial_sizes(x);
   const int64_t norm = op.attribute("p", 2);
   require(norm >= 1, "attribute 'p' is {}, expected at least 1", norm);
-  return {root(reduce(Reduction::sum, power(x, norm), spatial_axes(x), Keep::yes), norm)};
+  return {root(reduce(Reduction::sum, whole_power(x, norm), spatial_axes(x), Keep::yes), norm)};
 }
 
 }  // namespace

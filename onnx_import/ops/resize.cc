@@ -74,7 +74,7 @@ void add_weights(const Settings& s, const AxisRequest& a, double position, doubl
   for (int64_t tap = first; tap <= last; ++tap) row[std::clamp<int64_t>(tap, 0, a.size - 1)] += weight(tap) / sum;
 }
 
-Value constant(Builder& builder, HostTensor tensor) {
+Value constant_of(Builder& builder, HostTensor tensor) {
   return builder.constant(std::make_shared<const HostTensor>(std::move(tensor)));
 }
 
@@ -84,7 +84,7 @@ Value resize_nearest(const Value& x, const Settings& s, const AxisRequest& a) {
     const int64_t p = nearest_position(s.nearest, source_position(s, a, i));
     indices.as<int64_t>()[static_cast<size_t>(i)] = std::clamp<int64_t>(p, 0, a.size - 1);
   }
-  return gather(x, constant(x.builder(), std::move(indices)), a.axis);
+  return gather(x, constant_of(x.builder(), std::move(indices)), a.axis);
 }
 
 Value resize_weighted(const Value& x, const Settings& s, const AxisRequest& a) {
@@ -95,7 +95,7 @@ Value resize_weighted(const Value& x, const Settings& s, const AxisRequest& a) {
   for (int64_t i = 0; i < a.new_size; ++i) {
     add_weights(s, a, source_position(s, a, i), weights.as<double>().data() + i * a.size);
   }
-  const Value matrix = constant(x.builder(), weights.to(x.dtype()));
+  const Value matrix = constant_of(x.builder(), weights.to(x.dtype()));
   if (a.axis == x.rank() - 1 && x.rank() >= 2) return matmul(x, matrix, false, true);
   if (a.axis == x.rank() - 2) return matmul(matrix, x);
   std::vector<int> to_end(static_cast<size_t>(x.rank()));
@@ -118,7 +118,7 @@ Value with_outside_replaced(const Value& y, const Settings& s, const AxisRequest
   if (!any_outside) return y;
   Shape shape(static_cast<size_t>(y.rank() - a.axis), Dim(1));
   shape[0] = Dim(a.new_size);
-  const Value mask = reshape(constant(y.builder(), std::move(inside)), shape);
+  const Value mask = reshape(constant_of(y.builder(), std::move(inside)), shape);
   return map([&](Scalar e, Scalar m) { return select(m, e, s.extrapolation); }, y, mask);
 }
 

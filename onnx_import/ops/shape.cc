@@ -9,7 +9,7 @@
 namespace arbalest {
 namespace {
 
-constexpr int64_t kMaxListed = 64;  // elements of a shape
+constexpr int64_t kMaxShapeElements = 64;  // elements of a shape
 
 // Constant-1, 9, 11, 12, 13, 19, ..., 25
 Values constant(OpContext& op) { return {op.builder().constant(op.constant_value())}; }
@@ -28,8 +28,8 @@ Values constant_of_shape(OpContext& op) {
     shape = *general;
   }
   const Value one = reshape(op.builder().constant(value), {});
-  const bool is_shape =
-      is_integer(value->dtype) && shape.is_static() && shape.size() <= 1 && shape.element_count().value() <= kMaxListed;
+  const bool is_shape = is_integer(value->dtype) && shape.is_static() && shape.size() <= 1 &&
+                        shape.element_count().value() <= kMaxShapeElements;
   if (!is_shape) return {expand(one, shape)};
   const int64_t element = value->to(DataType::i64).as<int64_t>()[0];
   return {op.builder().integers(std::vector<Dim>(static_cast<size_t>(shape.element_count().value()), Dim(element)),

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-std::string error_reading(const std::string& npy) {
+std::string error_reading_npy(const std::string& npy) {
   TemporaryFolder folder;
   write_zip(folder / "file.npz", {{"x.npy", npy}});
   const std::string text = error_of([&] { NpzFile(folder / "file.npz").read("x"); });
@@ -21,7 +21,7 @@ std::string error_reading(const std::string& npy) {
 }
 
 template <class T>
-void expect_read(const std::string& descr, DataType dtype, const std::vector<T>& values) {
+void expect_npy_read(const std::string& descr, DataType dtype, const std::vector<T>& values) {
   TemporaryFolder folder;
   for (const bool deflate : {false, true}) {
     for (const std::endian order : {std::endian::little, std::endian::big}) {
@@ -36,15 +36,15 @@ void expect_read(const std::string& descr, DataType dtype, const std::vector<T>&
 }
 
 TEST(Npz, EveryElementType) {
-  expect_read<float>("f4", DataType::f32, {-1.5f, 0, 3.25f, 1e30f});
-  expect_read<double>("f8", DataType::f64, {-1.5, 0, 3.25, 1e300});
-  expect_read<uint8_t>("u1", DataType::u8, {0, 1, 128, 255});
-  expect_read<int8_t>("i1", DataType::i8, {-128, -1, 0, 127});
-  expect_read<int16_t>("i2", DataType::i16, {-32768, -1, 258, 32767});
-  expect_read<int32_t>("i4", DataType::i32, {-2147483647, -1, 16909060, 2147483647});
-  expect_read<int64_t>("i8", DataType::i64, {INT64_MIN, -1, 72623859790382856, INT64_MAX});
-  expect_read<uint16_t>("u2", DataType::u16, {0, 1, 258, 65535});
-  expect_read<uint32_t>("u4", DataType::u32, {0, 1, 16909060, 4294967295});
+  expect_npy_read<float>("f4", DataType::f32, {-1.5f, 0, 3.25f, 1e30f});
+  expect_npy_read<double>("f8", DataType::f64, {-1.5, 0, 3.25, 1e300});
+  expect_npy_read<uint8_t>("u1", DataType::u8, {0, 1, 128, 255});
+  expect_npy_read<int8_t>("i1", DataType::i8, {-128, -1, 0, 127});
+  expect_npy_read<int16_t>("i2", DataType::i16, {-32768, -1, 258, 32767});
+  expect_npy_read<int32_t>("i4", DataType::i32, {-2147483647, -1, 16909060, 2147483647});
+  expect_npy_read<int64_t>("i8", DataType::i64, {INT64_MIN, -1, 72623859790382856, INT64_MAX});
+  expect_npy_read<uint16_t>("u2", DataType::u16, {0, 1, 258, 65535});
+  expect_npy_read<uint32_t>("u4", DataType::u32, {0, 1, 16909060, 4294967295});
 }
 
 TEST(Npz, BoolsAreZeroOrOne) {
@@ -72,7 +72,7 @@ TEST(Npz, ShapesAndHeaderVersions) {
 }
 
 TEST(Npz, FortranOrderIsRefusedUnlessItMakesNoDifference) {
-  EXPECT_THAT(error_reading(npy_bytes("|u1", "(2, 2)", "abcd", "True")),
+  EXPECT_THAT(error_reading_npy(npy_bytes("|u1", "(2, 2)", "abcd", "True")),
               HasSubstr("is in Fortran order; store numpy.ascontiguousarray"));
   TemporaryFolder folder;
   write_zip(folder / "file.npz", {{"x.npy", npy_bytes("|u1", "(2,)", "ab", "True")}});
@@ -80,12 +80,13 @@ TEST(Npz, FortranOrderIsRefusedUnlessItMakesNoDifference) {
 }
 
 TEST(Npz, ElementTypesThatCannotBeRead) {
-  EXPECT_THAT(error_reading(npy_bytes("|O", "(2,)", "ab")), HasSubstr("element type '|O' cannot be read; store f4"));
-  EXPECT_THAT(error_reading(npy_bytes("<U5", "(2,)", "ab")), HasSubstr("element type '<U5'"));
-  EXPECT_THAT(error_reading(npy_bytes("<c8", "(2,)", "ab")), HasSubstr("element type '<c8'"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("|O", "(2,)", "ab")),
+              HasSubstr("element type '|O' cannot be read; store f4"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("<U5", "(2,)", "ab")), HasSubstr("element type '<U5'"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("<c8", "(2,)", "ab")), HasSubstr("element type '<c8'"));
   std::string records = npy_bytes("<f4", "(1,)", "abcd");
   records.replace(records.find("'<f4'"), 5, "[(   ");
-  EXPECT_THAT(error_reading(records), HasSubstr("records"));
+  EXPECT_THAT(error_reading_npy(records), HasSubstr("records"));
 }
 
 TEST(Npz, BadHeaders) {
@@ -94,23 +95,23 @@ TEST(Npz, BadHeaders) {
     std::string bytes = good;
     return bytes.replace(bytes.find(from), from.size(), to);
   };
-  EXPECT_THAT(error_reading("short"), HasSubstr("truncated"));
-  EXPECT_THAT(error_reading("PK" + good), HasSubstr("is not an .npy array"));
-  EXPECT_THAT(error_reading(with("NUMPY\x01", "NUMPY\x09")), HasSubstr("version 9"));
-  EXPECT_THAT(error_reading(with("(4,)", "(-4)")), HasSubstr("a size expected"));
-  EXPECT_THAT(error_reading(with("(4,)", "(4x)")), HasSubstr("')' expected"));
-  EXPECT_THAT(error_reading(with("False", "maybe")), HasSubstr("True or False expected"));
-  EXPECT_THAT(error_reading(with("'shape'", "'shade'")), HasSubstr("unknown key 'shade'"));
-  EXPECT_THAT(error_reading(with("{", " ")), HasSubstr("'{' expected"));
-  EXPECT_THAT(error_reading(good.substr(0, 40)), HasSubstr("is not an .npy array"));
+  EXPECT_THAT(error_reading_npy("short"), HasSubstr("truncated"));
+  EXPECT_THAT(error_reading_npy("PK" + good), HasSubstr("is not an .npy array"));
+  EXPECT_THAT(error_reading_npy(with("NUMPY\x01", "NUMPY\x09")), HasSubstr("version 9"));
+  EXPECT_THAT(error_reading_npy(with("(4,)", "(-4)")), HasSubstr("a size expected"));
+  EXPECT_THAT(error_reading_npy(with("(4,)", "(4x)")), HasSubstr("')' expected"));
+  EXPECT_THAT(error_reading_npy(with("False", "maybe")), HasSubstr("True or False expected"));
+  EXPECT_THAT(error_reading_npy(with("'shape'", "'shade'")), HasSubstr("unknown key 'shade'"));
+  EXPECT_THAT(error_reading_npy(with("{", " ")), HasSubstr("'{' expected"));
+  EXPECT_THAT(error_reading_npy(good.substr(0, 40)), HasSubstr("is not an .npy array"));
 }
 
 TEST(Npz, SizesThatDisagreeWithTheArchive) {
-  EXPECT_THAT(error_reading(npy_bytes("|u1", "(5,)", "abcd")), HasSubstr("5 of uint8, 5 bytes, the archive has 4"));
-  EXPECT_THAT(error_reading(npy_bytes("|u1", "(3,)", "abcd")), HasSubstr("3 bytes, the archive has 4"));
-  EXPECT_THAT(error_reading(npy_bytes("<f8", "(4611686018427387904, 4611686018427387904)", "")),
+  EXPECT_THAT(error_reading_npy(npy_bytes("|u1", "(5,)", "abcd")), HasSubstr("5 of uint8, 5 bytes, the archive has 4"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("|u1", "(3,)", "abcd")), HasSubstr("3 bytes, the archive has 4"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("<f8", "(4611686018427387904, 4611686018427387904)", "")),
               HasSubstr("beyond what can be addressed"));
-  EXPECT_THAT(error_reading(npy_bytes("<f8", "(99999999999999999999,)", "")), HasSubstr("a size expected"));
+  EXPECT_THAT(error_reading_npy(npy_bytes("<f8", "(99999999999999999999,)", "")), HasSubstr("a size expected"));
 }
 
 TEST(Npz, DamagedArchives) {

@@ -19,7 +19,6 @@ constexpr DataType kI64 = DataType::i64;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Scalar input(int i, DataType t) { return Scalar::input(i, t); }
 Scalar unary(ScalarOp op, const Scalar& x) { return Scalar::make(op, {x}); }
 Scalar binary(ScalarOp op, const Scalar& a, const Scalar& b) { return Scalar::make(op, {a, b}); }
 
@@ -35,13 +34,13 @@ HostTensor tensor(DataType type, Dims dims, const std::vector<double>& values) {
   return t.to(type);
 }
 
-struct Case {
+struct MapCase {
   Scalar expression;
   Dims dims;
   std::vector<HostTensor> inputs;
 };
 
-MapProgram compile_for(const Case& c) {
+MapProgram compile_for(const MapCase& c) {
   std::vector<Dims> strides;
   for (const HostTensor& t : c.inputs) strides.push_back(broadcast_strides(t.dims, c.dims));
   return compile(c.expression, c.dims, strides);
@@ -54,7 +53,7 @@ void run(const MapProgram& program, const std::vector<HostTensor>& inputs, void*
   program.run(addresses, output, begin, end, scratch.data());
 }
 
-HostTensor run(const Case& c) {
+HostTensor run(const MapCase& c) {
   HostTensor output(c.expression.type(), c.dims);
   run(compile_for(c), c.inputs, output.bytes.data(), 0, output.element_count());
   return output;
@@ -62,7 +61,7 @@ HostTensor run(const Case& c) {
 
 // Calls f(element, values of the inputs there), by NumPy's rule of broadcasting and nothing else.
 template <class F>
-void for_each_element(const Case& c, F f) {
+void for_each_element(const MapCase& c, F f) {
   std::vector<std::vector<double>> values;
   for (const HostTensor& t : c.inputs) values.push_back(values_of(t));
   std::vector<double> x(values.size());
@@ -88,7 +87,7 @@ bool close(double got, double expected, double relative, double absolute) {
 }
 
 template <class Reference>
-void expect_close(const Case& c, Reference reference, double relative, double absolute) {
+void expect_close(const MapCase& c, Reference reference, double relative, double absolute) {
   const auto got = values_of(run(c));
   for_each_element(c, [&](size_t k, const std::vector<double>& x) {
     const double expected = reference(x);
@@ -98,7 +97,7 @@ void expect_close(const Case& c, Reference reference, double relative, double ab
   });
 }
 
-void expect_close(const Case& c, double relative, double absolute) {
+void expect_close(const MapCase& c, double relative, double absolute) {
   const DataType type = c.expression.type();
   const auto reference = [&](const std::vector<double>& x) {
     const double value = evaluate(c.expression, x);
@@ -127,7 +126,7 @@ std::vector<double> interesting(DataType type, std::mt19937& random, size_t coun
 }
 
 // All pairs of some values.
-Case all_pairs(const Scalar& e, DataType type, std::mt19937& random) {
+MapCase all_pairs(const Scalar& e, DataType type, std::mt19937& random) {
   const auto values = interesting(type, random, 37);
   const auto n = static_cast<int64_t>(values.size());
   return {e, {n, n}, {tensor(type, {n, 1}, values), tensor(type, {n}, values)}};
@@ -137,11 +136,11 @@ void expect_float_operations(DataType type) {
   std::mt19937 random(1);
   for (int op = static_cast<int>(ScalarOp::neg); op <= static_cast<int>(ScalarOp::is_inf); ++op) {
     const auto values = interesting(type, random, 1003);
-    const Case c{unary(static_cast<ScalarOp>(op), input(0, type)), {1003}, {tensor(type, {1003}, values)}};
+    const MapCase c{unary(static_cast<ScalarOp>(op), Scalar::input(0, type)), {1003}, {tensor(type, {1003}, values)}};
     expect_close(c, type == kF32 ? 3e-7 : 1e-14, type == kF32 ? 1e-45 : 0);
   }
   for (int op = static_cast<int>(ScalarOp::add); op <= static_cast<int>(ScalarOp::less_equal); ++op) {
-    const Scalar e = binary(static_cast<ScalarOp>(op), input(0, type), input(1, type));
+    const Scalar e = binary(static_cast<ScalarOp>(op), Scalar::input(0, type), Scalar::input(1, type));
     expect_close(all_pairs(e, type, random), type == kF32 ? 1.2e-7 : 0, type == kF32 ? 1e-45 : 0);
   }
 }
@@ -165,7 +164,7 @@ TEST(Map, UnaryOperationsOfIntegers) {
   for (const ScalarOp op : {ScalarOp::neg, ScalarOp::abs, ScalarOp::sign, ScalarOp::relu, ScalarOp::bit_not}) {
     for (const DataType type : {kI64, DataType::i8, DataType::u8, DataType::i32, DataType::u16, DataType::u64}) {
       if (type == DataType::u64 && (op == ScalarOp::neg || op == ScalarOp::bit_not)) continue;  // not exact in double
-      const Case c{unary(op, input(0, type)), {100}, {tensor(type, {100}, interesting(type, random, 100))}};
+      const MapCase c{unary(op, Scalar::input(0, type)), {100}, {tensor(type, {100}, interesting(type, random, 100))}};
       expect_close(c, 0, 0);
     }
   }
@@ -188,7 +187,7 @@ TEST(Map, AccuracyInF32) {
       const double v = r.low > 0 ? r.low * std::pow(r.high / r.low, t) : r.low + (r.high - r.low) * t;
       x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(v);
     }
-    const Scalar e = unary(r.op, input(0, kF32));
+    const Scalar e = unary(r.op, Scalar::input(0, kF32));
     const HostTensor y = run({e, {n}, {x}});
     double worst = 0;
     float at = 0;
@@ -205,8 +204,8 @@ TEST(Map, AccuracyInF32) {
 
 TEST(Map, SineOfLargeArguments) {
   const std::vector<double> x = {1e5, -1e5, 1e10, 39000, -39000, 3e38, 1, 2};
-  expect_close({unary(ScalarOp::sin, input(0, kF32)), {8}, {tensor(kF32, {8}, x)}}, 1e-5, 1e-6);
-  expect_close({unary(ScalarOp::cos, input(0, kF32)), {8}, {tensor(kF32, {8}, x)}}, 1e-5, 1e-6);
+  expect_close({unary(ScalarOp::sin, Scalar::input(0, kF32)), {8}, {tensor(kF32, {8}, x)}}, 1e-5, 1e-6);
+  expect_close({unary(ScalarOp::cos, Scalar::input(0, kF32)), {8}, {tensor(kF32, {8}, x)}}, 1e-5, 1e-6);
 }
 
 TEST(Map, BinaryOperationsOfIntegersAndBooleans) {
@@ -218,14 +217,14 @@ TEST(Map, BinaryOperationsOfIntegersAndBooleans) {
     for (const DataType type :
          {DataType::i8, DataType::u8, DataType::i16, DataType::u16, DataType::i32, DataType::u32, kI64}) {
       if (type == kI64 && (o == ScalarOp::pow || o == ScalarOp::shift_left)) continue;  // not exact in double
-      expect_close(all_pairs(binary(o, input(0, type), input(1, type)), type, random), 0, 0);
+      expect_close(all_pairs(binary(o, Scalar::input(0, type), Scalar::input(1, type)), type, random), 0, 0);
     }
   }
   for (const ScalarOp op : {ScalarOp::equal, ScalarOp::less, ScalarOp::less_equal, ScalarOp::logical_and,
                             ScalarOp::logical_or, ScalarOp::logical_xor})
-    expect_close(
-        all_pairs(binary(op, input(0, DataType::boolean), input(1, DataType::boolean)), DataType::boolean, random), 0,
-        0);
+    expect_close(all_pairs(binary(op, Scalar::input(0, DataType::boolean), Scalar::input(1, DataType::boolean)),
+                           DataType::boolean, random),
+                 0, 0);
 }
 
 TEST(Map, UnsignedIntegersOf64BitsWrap) {
@@ -233,7 +232,7 @@ TEST(Map, UnsignedIntegersOf64BitsWrap) {
   const uint64_t x[] = {UINT64_MAX, 5, uint64_t{1} << 63}, y[] = {2, UINT64_MAX, 3};
   std::copy_n(x, 3, a.as<uint64_t>().begin());
   std::copy_n(y, 3, b.as<uint64_t>().begin());
-  const Scalar p = input(0, DataType::u64), q = input(1, DataType::u64);
+  const Scalar p = Scalar::input(0, DataType::u64), q = Scalar::input(1, DataType::u64);
   const auto at = [&](const Scalar& e) {
     const HostTensor out = run({e, {3}, {a, b}});
     return std::vector<uint64_t>(out.as<uint64_t>().begin(), out.as<uint64_t>().end());
@@ -257,11 +256,11 @@ TEST(Map, Casts) {
   for (const DataType from : kAll) {
     auto values = interesting(from, random, 203);
     for (const DataType to : kAll) {
-      expect_close({cast(input(0, from), to), {203}, {tensor(from, {203}, values)}}, 0, 0);
-      expect_close({cast(cast(input(0, from), to), kF64), {203}, {tensor(from, {203}, values)}}, 0, 0);
-      expect_close({cast(cast(input(0, from), to), DataType::i32), {203}, {tensor(from, {203}, values)}}, 0, 0);
+      expect_close({cast(Scalar::input(0, from), to), {203}, {tensor(from, {203}, values)}}, 0, 0);
+      expect_close({cast(cast(Scalar::input(0, from), to), kF64), {203}, {tensor(from, {203}, values)}}, 0, 0);
+      expect_close({cast(cast(Scalar::input(0, from), to), DataType::i32), {203}, {tensor(from, {203}, values)}}, 0, 0);
       if (to != DataType::boolean && from != DataType::boolean)
-        expect_close({cast(input(0, from) + input(0, from), to), {203}, {tensor(from, {203}, values)}},
+        expect_close({cast(Scalar::input(0, from) + Scalar::input(0, from), to), {203}, {tensor(from, {203}, values)}},
                      from == DataType::f16 || from == DataType::bf16 ? 1e-2 : 0, 0);
     }
   }
@@ -270,7 +269,7 @@ TEST(Map, Casts) {
 TEST(Map, HalfPrecisionComputesInSingle) {
   std::mt19937 random(4);
   for (const DataType type : {DataType::f16, DataType::bf16}) {
-    const Scalar x = input(0, type), y = input(1, type);
+    const Scalar x = Scalar::input(0, type), y = Scalar::input(1, type);
     expect_close(all_pairs(x * y + tanh(x), type, random), type == DataType::f16 ? 1e-3 : 8e-3, 1e-7);
   }
 }
@@ -278,7 +277,8 @@ TEST(Map, HalfPrecisionComputesInSingle) {
 TEST(Map, MixedTypesAndMasks) {
   std::mt19937 random(5);
   const int64_t n = 1000;
-  const Scalar f = input(0, kF32), d = input(1, kF64), i = input(2, DataType::i32), b = input(3, DataType::boolean);
+  const Scalar f = Scalar::input(0, kF32), d = Scalar::input(1, kF64), i = Scalar::input(2, DataType::i32),
+               b = Scalar::input(3, DataType::boolean);
   const auto test = [&](const Scalar& e) {
     expect_close({e,
                   {n},
@@ -307,7 +307,7 @@ TEST(Map, MixedTypesAndMasks) {
 TEST(Map, FusedSequences) {
   std::mt19937 random(6);
   for (const DataType type : {kF32, kF64}) {
-    const Scalar x = input(0, type), y = input(1, type), z = input(2, type);
+    const Scalar x = Scalar::input(0, type), y = Scalar::input(1, type), z = Scalar::input(2, type);
     for (const Scalar& e : {x * y + z, z + x * y, x * y - z, z - x * y, relu(x + y), relu(x * y + z), (x - y) * z,
                             z * (x - y), select(x < y, z, x), select(x > 0, y, 0), x * y + x * z, (x * y) + (x * y),
                             (x - y) * (x - y), relu(x + y) + relu(x + y), relu(x * y + z) - (x * y + z)}) {
@@ -353,7 +353,7 @@ TEST(Map, Broadcasts) {
   };
   for (const auto& k : kCases) {
     for (const DataType type : {kF32, kF64, DataType::u8, kI64}) {
-      const Scalar x = input(0, type), y = input(1, type), z = input(2, type);
+      const Scalar x = Scalar::input(0, type), y = Scalar::input(1, type), z = Scalar::input(2, type);
       const std::vector<HostTensor> inputs = {counting(type, k.a), counting(type, k.b), counting(type, k.c)};
       const auto test = [&](const Scalar& e, auto formula) {
         const auto reference = [&](const std::vector<double>& v) {
@@ -374,7 +374,7 @@ TEST(Map, ReadsAnyStrides) {
   HostTensor block = counting(kF32, {6, 8, 10});
   HostTensor dense = counting(kF32, {10, 6, 8});
   const Dims dims = {10, 6, 8};
-  const Scalar e = input(0, kF32) * 2 + input(1, kF32);
+  const Scalar e = Scalar::input(0, kF32) * 2 + Scalar::input(1, kF32);
   for (const Dims& strides : {Dims{1, 80, 10}, Dims{-1, 80, -10}, Dims{0, 80, 1}, Dims{1, 0, 10}}) {
     const int64_t start = strides[0] < 0 ? 9 + 70 : 0;
     const MapProgram program = compile(e, dims, std::vector<Dims>{strides, row_major_strides(dims)});
@@ -396,8 +396,8 @@ TEST(Map, RangesGiveTheSameBits) {
   std::mt19937 random(7);
   for (const auto& [dims, b] : std::vector<std::pair<Dims, Dims>>{
            {{20000}, {20000}}, {{500, 37}, {37}}, {{9, 7, 300}, {7, 1}}, {{11, 13, 17}, {13, 1}}, {{50, 400}, {1}}}) {
-    const Scalar x = input(0, kF32), y = input(1, kF32);
-    const Case c{sigmoid(x * y) + exp(y) * tanh(x), dims, {counting(kF32, dims), counting(kF32, b)}};
+    const Scalar x = Scalar::input(0, kF32), y = Scalar::input(1, kF32);
+    const MapCase c{sigmoid(x * y) + exp(y) * tanh(x), dims, {counting(kF32, dims), counting(kF32, b)}};
     const HostTensor whole = run(c);
     HostTensor parts(kF32, dims);
     const MapProgram program = compile_for(c);
@@ -412,12 +412,12 @@ TEST(Map, RangesGiveTheSameBits) {
 
 TEST(Map, WorksInPlace) {
   const Dims dims = {30, 333};
-  const Scalar x = input(0, kF32), y = input(1, kF32);
+  const Scalar x = Scalar::input(0, kF32), y = Scalar::input(1, kF32);
   for (const auto& [e, b] : std::vector<std::pair<Scalar, Dims>>{{relu(x), {1}},
                                                                  {x * y + tanh(x), {333}},
                                                                  {exp(x * 0.01) + x * y, {30, 1}},
                                                                  {(x + y) * (x - 2) * x, {30, 333}}}) {
-    Case c{e, dims, {counting(kF32, dims), counting(kF32, b)}};
+    MapCase c{e, dims, {counting(kF32, dims), counting(kF32, b)}};
     const HostTensor expected = run(c);
     HostTensor& target = c.inputs[0];
     run(compile_for(c), c.inputs, target.bytes.data(), 0, target.element_count());
@@ -428,8 +428,9 @@ TEST(Map, WorksInPlace) {
 // Nothing beyond the range is written, and nothing beyond the inputs is read (under AddressSanitizer).
 TEST(Map, StaysWithinItsRange) {
   for (int64_t n = 1; n < 150; ++n) {
-    const Case c{
-        input(0, kF32) * input(1, kF32) + exp(input(0, kF32)), {n}, {counting(kF32, {n}), counting(kF32, {n})}};
+    const MapCase c{Scalar::input(0, kF32) * Scalar::input(1, kF32) + exp(Scalar::input(0, kF32)),
+                    {n},
+                    {counting(kF32, {n}), counting(kF32, {n})}};
     std::vector<float> exact_a(c.inputs[0].as<float>().begin(), c.inputs[0].as<float>().end()), exact_b = exact_a;
     std::vector<float> out(static_cast<size_t>(n) + 2, -7.0f);
     const MapProgram program = compile_for(c);
@@ -444,7 +445,7 @@ TEST(Map, StaysWithinItsRange) {
 
 Scalar random_expression(std::mt19937& random, DataType type, int inputs, int size) {
   std::vector<Scalar> pool;
-  for (int i = 0; i < inputs; ++i) pool.push_back(input(i, type));
+  for (int i = 0; i < inputs; ++i) pool.push_back(Scalar::input(i, type));
   pool.push_back(Scalar::constant(is_float(type) ? 0.75 : 3.0, type));
   const auto pick = [&] { return pool[random() % pool.size()]; };
   for (int i = 0; i < size; ++i) {

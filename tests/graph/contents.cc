@@ -10,9 +10,6 @@
 namespace arbalest {
 namespace {
 
-const Dim N = Dim::symbol("N");
-const Dim H = Dim::symbol("H");
-
 std::string contents(const Value& v) {
   const auto& c = v.builder().graph().at(v.id()).contents;
   if (!c) return "unknown";

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "graph/base/error.h"
+#include "tests/graph/small_graphs.h"
 
 namespace arbalest {
 namespace {
 
-const Dim N = Dim::symbol("N");
 const Dim M = Dim::symbol("M");
 
 TEST(Dim, EqualPolynomialsAreEqual) {

@@ -14,8 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const Dim N = Dim::symbol("N");
-
 // A small classifier with everything that a text shows.
 void classifier(Graph& graph) {
   Builder b(graph);

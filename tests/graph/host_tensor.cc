@@ -12,7 +12,7 @@ namespace arbalest {
 namespace {
 
 using ::testing::ElementsAre;
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity32 = std::numeric_limits<float>::infinity();
 
 template <class T>
 std::vector<T> values(const HostTensor& t) {
@@ -53,7 +53,7 @@ TEST(HostTensor, FloatToIntegerTruncatesAndSaturates) {
   const HostTensor t = HostTensor::f32({6}, std::vector<float>{1.9f, -1.9f, 1e9f, -1e9f, NAN, 127.5f});
   EXPECT_THAT(values<int8_t>(t.to(DataType::i8)), ElementsAre(1, -1, 127, -128, 0, 127));
   EXPECT_THAT(values<uint8_t>(t.to(DataType::u8)), ElementsAre(1, 0, 255, 0, 0, 127));
-  const HostTensor big = HostTensor::f32({2}, std::vector<float>{9.3e18f, -kInf});
+  const HostTensor big = HostTensor::f32({2}, std::vector<float>{9.3e18f, -kInfinity32});
   EXPECT_THAT(values<int64_t>(big.to(DataType::i64)),
               ElementsAre(std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()));
   EXPECT_EQ(values<uint64_t>(HostTensor::f32({1}, std::vector<float>{1e19f}).to(DataType::u64))[0],
@@ -89,7 +89,7 @@ TEST(Float16, KnownValues) {  // IEEE 754 binary16
   EXPECT_EQ(f16_from_f32(65504.0f), 0x7bff);
   EXPECT_EQ(f16_from_f32(65519.9f), 0x7bff);
   EXPECT_EQ(f16_from_f32(65520.0f), 0x7c00);
-  EXPECT_EQ(f16_from_f32(kInf), 0x7c00);
+  EXPECT_EQ(f16_from_f32(kInfinity32), 0x7c00);
   EXPECT_EQ(f16_from_f32(0x1p-24f), 0x0001);
   EXPECT_EQ(f16_from_f32(0x1p-25f), 0x0000);         // a tie: to even
   EXPECT_EQ(f16_from_f32(0x1.000002p-25f), 0x0001);  // just above the tie

@@ -8,9 +8,6 @@
 namespace arbalest {
 namespace {
 
-const Dim N = Dim::symbol("N");
-const Dim H = Dim::symbol("H");
-
 struct Case {
   const char* name;
   Primitive primitive;

@@ -10,8 +10,6 @@
 namespace arbalest {
 namespace {
 
-const Dim N = Dim::symbol("N");
-
 std::string text_with_loss(Graph& graph, const LossOptions& options, std::string* notice = nullptr) {
   const std::string said = attach_loss(graph, options);
   if (notice) *notice = said;

@@ -14,8 +14,6 @@
 namespace arbalest {
 namespace {
 
-const Dim N = Dim::symbol("N");
-
 using Pass = std::function<void(Graph&)>;
 
 // The text after the pass, without what it left unused.

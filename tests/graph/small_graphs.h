@@ -8,6 +8,9 @@
 
 namespace arbalest {
 
+inline const Dim N = Dim::symbol("N");
+inline const Dim H = Dim::symbol("H");
+
 inline TensorType f32(Shape shape) { return {DataType::f32, std::move(shape)}; }
 inline TensorType f64(Shape shape) { return {DataType::f64, std::move(shape)}; }
 inline TensorType i64(Shape shape) { return {DataType::i64, std::move(shape)}; }

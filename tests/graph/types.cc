@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "graph/base/error.h"
+#include "tests/graph/small_graphs.h"
 
 namespace arbalest {
 namespace {
-
-const Dim N = Dim::symbol("N");
 
 TEST(Types, SizesAndNames) {
   EXPECT_EQ(size_of(DataType::f64), 8u);

@@ -8,6 +8,7 @@
 
 #include "onnx_import/model_builder.h"
 #include "onnx_import/tensor_reader.h"
+#include "tests/onnx_import/fixtures.h"
 #include "tests/temporary_folder.h"
 
 namespace arbalest {
@@ -16,11 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Values = std::map<std::string, HostTensor>;
-
-const fs::path kData = ARBALEST_TEST_DATA;
-
-HostTensor f32(Dims dims, const std::vector<float>& values) { return HostTensor::f32(std::move(dims), values); }
+using TensorsByName = std::map<std::string, HostTensor>;
 
 HostTensor plus_one(HostTensor t) {
   t = t.to_f32();
@@ -38,8 +35,8 @@ std::vector<fs::path> golden_files() {
   return files;
 }
 
-Values float_initializers(const ModelFile& model) {
-  Values values;
+TensorsByName float_initializers(const ModelFile& model) {
+  TensorsByName values;
   for (const auto& t : model.proto.graph().initializer()) {
     const HostTensor value = read_tensor(t, model);
     if (is_float(value.dtype)) values[t.name()] = value;
@@ -48,7 +45,7 @@ Values float_initializers(const ModelFile& model) {
 }
 
 // The bytes of the exported model.
-std::string exported(const ModelFile& model, const Values& values) {
+std::string exported(const ModelFile& model, const TensorsByName& values) {
   const TemporaryFolder folder;
   export_model(model, values, folder / "out.onnx");
   EXPECT_THAT(folder.names(), ElementsAre("out.onnx"));
@@ -94,7 +91,7 @@ TEST(Exporter, OtherValuesChangeNothingElse) {
   size_t changed = 0;
   for (const fs::path& path : golden_files()) {
     const ModelFile model = read_model_file(path);
-    Values values = float_initializers(model);
+    TensorsByName values = float_initializers(model);
     for (auto& [name, value] : values) value = plus_one(value);
     changed += values.size();
     const ModelFile result = parse_model_file(exported(model, values), "out.onnx");
@@ -214,7 +211,7 @@ TEST(Exporter, IntegersAndEmptyTensors) {
   add_initializer(m, "empty", onnx::TensorProto::FLOAT, {0, 3});
   add_initializer(m, "empty_raw", onnx::TensorProto::FLOAT, {0})->set_raw_data("");
   const ModelFile model = in_memory(m);
-  const Values values = {
+  const TensorsByName values = {
       {"steps", HostTensor::i64({}, std::vector<int64_t>{8})}, {"empty", f32({0, 3}, {})}, {"empty_raw", f32({0}, {})}};
   m.mutable_graph()->mutable_initializer(0)->set_int64_data(0, 8);
   EXPECT_EQ(exported(model, values), m.SerializeAsString());
@@ -286,8 +283,8 @@ TEST(Exporter, ConstantNodes) {
 TEST(Exporter, ConstantCases) {
   for (const char* name : {"constant_node_weights", "constant_node_value_floats"}) {
     const ModelFile model = read_model_file(kData / "cases" / name / "model.onnx");
-    Values same;
-    Values other;
+    TensorsByName same;
+    TensorsByName other;
     for (const auto& n : model.proto.graph().node()) {
       if (n.op_type() != "Constant") continue;
       const HostTensor value = read_constant(n, model);
@@ -375,7 +372,7 @@ TEST(Exporter, UnknownNameOrShapeIsADefect) {
   const ModelFile model = read_model_file(kData / "golden/mlp_legacy_train_9/model.onnx");
   const auto [name, value] = *float_initializers(model).begin();
   const TemporaryFolder folder;
-  const auto kind_of = [&](const Values& values) {
+  const auto kind_of = [&](const TensorsByName& values) {
     try {
       export_model(model, values, folder / "out.onnx");
     } catch (const Error& e) {

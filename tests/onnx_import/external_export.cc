@@ -8,6 +8,7 @@
 #include "onnx_import/exporter.h"
 #include "onnx_import/model_builder.h"
 #include "onnx_import/tensor_reader.h"
+#include "tests/onnx_import/fixtures.h"
 #include "tests/temporary_folder.h"
 
 namespace arbalest {
@@ -17,11 +18,9 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Entries = std::vector<std::pair<std::string, std::string>>;
-using Values = std::map<std::string, HostTensor>;
+using TensorsByName = std::map<std::string, HostTensor>;
 
-const fs::path kCase = fs::path(ARBALEST_TEST_DATA) / "cases/external_ok";
-
-HostTensor f32(Dims dims, const std::vector<float>& values) { return HostTensor::f32(std::move(dims), values); }
+const fs::path kCase = kData / "cases/external_ok";
 
 std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * 4};
@@ -62,7 +61,7 @@ class ExternalExport : public ::testing::Test {
     return read_model_file(folder_ / "in.onnx");
   }
 
-  ModelFile exported(const Values& values) {
+  ModelFile exported(const TensorsByName& values) {
     export_model(model(), values, folder_ / "out.onnx");
     return read_model_file(folder_ / "out.onnx");
   }
@@ -71,8 +70,8 @@ class ExternalExport : public ::testing::Test {
   onnx::ModelProto proto_;
 };
 
-Values initializers(const ModelFile& model) {
-  Values values;
+TensorsByName initializers(const ModelFile& model) {
+  TensorsByName values;
   for (const auto& t : model.proto.graph().initializer()) values[t.name()] = read_tensor(t, model);
   return values;
 }
@@ -81,7 +80,7 @@ TEST_F(ExternalExport, Case) {
   fs::copy_file(kCase / "model.onnx", folder_ / "in.onnx");
   fs::copy_file(kCase / "weights.bin", folder_ / "weights.bin");
   const ModelFile in = read_model_file(folder_ / "in.onnx");
-  Values values = initializers(in);
+  TensorsByName values = initializers(in);
 
   export_model(in, {}, folder_ / "same.onnx");
   EXPECT_EQ(read_file(folder_ / "same.onnx.data"), read_file(folder_ / "weights.bin"));
@@ -133,7 +132,7 @@ TEST_F(ExternalExport, SeveralFilesBecomeOne) {
   add("b", 2, {{"location", "d2"}, {"offset", "8"}, {"checksum", "stale"}});
   add("a", 2, {{"location", "d1"}});
   const ModelFile out = exported({{"a", f32({2}, {10, 20})}});
-  EXPECT_EQ(initializers(out), (Values{{"b", f32({2}, {3, 4})}, {"a", f32({2}, {10, 20})}}));
+  EXPECT_EQ(initializers(out), (TensorsByName{{"b", f32({2}, {3, 4})}, {"a", f32({2}, {10, 20})}}));
   // Files in the order of first use, what no tensor names left out; lengths are told, since the end of file no longer
   // does.
   EXPECT_EQ(entries_of(out.proto.graph().initializer(0)),
@@ -150,8 +149,9 @@ TEST_F(ExternalExport, SharedBytes) {
   EXPECT_EQ(initializers(exported({})), initializers(model()));
   EXPECT_EQ(fs::file_size(folder_ / "out.onnx.data"), 16u);
   const ModelFile out = exported({{"middle", f32({2}, {20, 30})}});
-  EXPECT_EQ(initializers(out),
-            (Values{{"all", f32({4}, {1, 2, 3, 4})}, {"middle", f32({2}, {20, 30})}, {"end", f32({2}, {3, 4})}}));
+  EXPECT_EQ(
+      initializers(out),
+      (TensorsByName{{"all", f32({4}, {1, 2, 3, 4})}, {"middle", f32({2}, {20, 30})}, {"end", f32({2}, {3, 4})}}));
 }
 
 // Tensors in bodies, attributes and functions refer to the data file too.
@@ -191,7 +191,7 @@ TEST_F(ExternalExport, OntoItself) {
   export_model(read_model_file(folder_ / "m.onnx"), {{"b", f32({2}, {20, 30})}}, folder_ / "m.onnx");
   EXPECT_EQ(read_file(folder_ / "m.onnx.data"), bytes_of({1, 20, 30}));
   EXPECT_EQ(initializers(read_model_file(folder_ / "m.onnx")),
-            (Values{{"a", f32({1}, {1})}, {"b", f32({2}, {20, 30})}}));
+            (TensorsByName{{"a", f32({1}, {1})}, {"b", f32({2}, {20, 30})}}));
   EXPECT_THAT(folder_.names(), ElementsAre("m.onnx", "m.onnx.data"));
 }
 

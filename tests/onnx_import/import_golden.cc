@@ -10,14 +10,13 @@
 #include "graph/print.h"
 #include "models/models.h"
 #include "onnx_import/importer.h"
+#include "tests/onnx_import/fixtures.h"
 
 namespace arbalest {
 namespace {
 
 namespace fs = std::filesystem;
 using Names = std::set<std::string>;
-
-const fs::path kData = ARBALEST_TEST_DATA;
 
 Imported import_golden(const std::string& name) {
   return import_model(*load_model((kData / "golden" / name / "model.onnx").string()), {});

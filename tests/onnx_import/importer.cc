@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "onnx_import/model_builder.h"
+#include "tests/onnx_import/fixtures.h"
 
 namespace arbalest {
 namespace {
@@ -35,8 +36,6 @@ HostTensor weights(const Dims& dims) {
 HostTensor integers(const std::vector<int64_t>& values) {
   return HostTensor::i64({static_cast<int64_t>(values.size())}, values);
 }
-TensorType f32(Shape shape) { return {DataType::f32, std::move(shape)}; }
-const Dim kN = Dim::symbol("N");
 
 const ParameterReport& report(const Imported& imported, const std::string& name) {
   for (const ParameterReport& r : imported.parameters) {

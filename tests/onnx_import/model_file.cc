@@ -9,6 +9,7 @@
 #include "graph/base/error.h"
 #include "onnx_import/model_builder.h"
 #include "onnx_import/tensor_reader.h"
+#include "tests/onnx_import/fixtures.h"
 #include "tools/mentions.h"
 #include "tests/temporary_folder.h"
 

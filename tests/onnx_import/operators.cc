@@ -8,6 +8,7 @@
 #include "onnx_import/importer.h"
 #include "onnx_import/model_builder.h"
 #include "onnx_import/op_context.h"
+#include "tests/onnx_import/fixtures.h"
 
 namespace arbalest {
 namespace {
@@ -27,7 +28,6 @@ struct Row {
   int outputs = 1;
 };
 
-TensorType f32(Shape shape) { return {DataType::f32, std::move(shape)}; }
 TensorType i64(Shape shape) { return {DataType::i64, std::move(shape)}; }
 HostTensor ints(const std::vector<int64_t>& values) {
   return HostTensor::i64({static_cast<int64_t>(values.size())}, values);
@@ -36,7 +36,6 @@ HostTensor scalar(float value) { return HostTensor::f32({}, std::vector<float>{v
 HostTensor floats(const std::vector<float>& values) {
   return HostTensor::f32({static_cast<int64_t>(values.size())}, values);
 }
-const Dim kN = Dim::symbol("N");
 
 ModelBuilder model_of(const Row& row) {
   ModelBuilder m(row.opset);

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Fault fault_of(std::string_view message) {
+Fault wire_fault(std::string_view message) {
   Reader reader(message);
   Field field;
   while (reader.next(field)) {
@@ -76,18 +76,18 @@ TEST(Wire, GroupsAreSkippedWhole) {
 }
 
 TEST(Wire, Faults) {
-  EXPECT_EQ(fault_of(std::string_view("\x0a\x05"
-                                      "ab",
-                                      4)),
-            Fault::past_end);                                                            // a length beyond the end
-  EXPECT_EQ(fault_of("\x08"), Fault::past_end);                                          // no value
-  EXPECT_EQ(fault_of("\x0d\x01"), Fault::past_end);                                      // two of four bytes
-  EXPECT_EQ(fault_of("\x0b\x10\x05"), Fault::past_end);                                  // a group without its end
-  EXPECT_EQ(fault_of("\x0c"), Fault::malformed);                                         // the end of no group
-  EXPECT_EQ(fault_of("\x0e"), Fault::malformed);                                         // type 6
-  EXPECT_EQ(fault_of(std::string_view("\0\0", 2)), Fault::malformed);                    // field 0
-  EXPECT_EQ(fault_of(std::string(11, '\xff')), Fault::malformed);                        // a number without an end
-  EXPECT_EQ(fault_of("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), Fault::past_end);  // a length of 2^64 - 1
+  EXPECT_EQ(wire_fault(std::string_view("\x0a\x05"
+                                        "ab",
+                                        4)),
+            Fault::past_end);                                                              // a length beyond the end
+  EXPECT_EQ(wire_fault("\x08"), Fault::past_end);                                          // no value
+  EXPECT_EQ(wire_fault("\x0d\x01"), Fault::past_end);                                      // two of four bytes
+  EXPECT_EQ(wire_fault("\x0b\x10\x05"), Fault::past_end);                                  // a group without its end
+  EXPECT_EQ(wire_fault("\x0c"), Fault::malformed);                                         // the end of no group
+  EXPECT_EQ(wire_fault("\x0e"), Fault::malformed);                                         // type 6
+  EXPECT_EQ(wire_fault(std::string_view("\0\0", 2)), Fault::malformed);                    // field 0
+  EXPECT_EQ(wire_fault(std::string(11, '\xff')), Fault::malformed);                        // a number without an end
+  EXPECT_EQ(wire_fault("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), Fault::past_end);  // a length of 2^64 - 1
 }
 
 TEST(Pieces, AdjacentViewsBecomeOne) {

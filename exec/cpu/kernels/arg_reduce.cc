@@ -11,7 +11,7 @@ namespace arbalest::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 64;  // neighbouring results that are found in one pass
+constexpr int64_t kNeighbours = 64;  // neighbouring results that are found in one pass
 
 // Whether x takes the place of the best so far, which comes before it.
 template <bool max, bool last, class T>
@@ -24,8 +24,8 @@ bool replaces(T x, T best) {
 
 // Results [begin, end) of a row of v.inner.
 template <bool max, bool last, class T>
-void find(const T* in, const AxisView& v, int64_t begin, int64_t end, int64_t* out) {
-  T best[kTile];
+void find_in_columns(const T* in, const AxisView& v, int64_t begin, int64_t end, int64_t* out) {
+  T best[kNeighbours];
   for (int64_t j = begin; j < end; ++j) {
     best[j - begin] = in[j];
     out[j] = 0;
@@ -42,7 +42,7 @@ void find(const T* in, const AxisView& v, int64_t begin, int64_t end, int64_t* o
 
 // The place in one contiguous row.
 template <bool max, bool last, class T>
-int64_t find(const T* in, int64_t n) {
+int64_t find_in_row(const T* in, int64_t n) {
   int64_t place = 0;
   for (int64_t k = 1; k < n; ++k) place = replaces<max, last>(in[k], in[place]) ? k : place;
   return place;
@@ -53,16 +53,17 @@ BoundKernel bind(const AxisView& v, int threads, const KernelArgs& a) {
   return [v, threads, in = static_cast<const T*>(a.inputs[0]), out = static_cast<int64_t*>(a.outputs[0])] {
     if (v.inner == 1) {
       parallel_for(threads, v.outer, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) out[i] = find<max, last>(in + i * v.size, v.size);
+        for (int64_t i = begin; i < end; ++i) out[i] = find_in_row<max, last>(in + i * v.size, v.size);
       });
       return;
     }
-    const int64_t tiles = (v.inner + kTile - 1) / kTile;
+    const int64_t tiles = (v.inner + kNeighbours - 1) / kNeighbours;
     parallel_for(threads, v.outer * tiles, [&](int64_t first, int64_t end) {
       for (int64_t unit = first; unit < end; ++unit) {
         const int64_t row = unit / tiles;
-        const int64_t begin = unit % tiles * kTile;
-        find<max, last>(in + row * v.size * v.inner, v, begin, std::min(begin + kTile, v.inner), out + row * v.inner);
+        const int64_t begin = unit % tiles * kNeighbours;
+        find_in_columns<max, last>(in + row * v.size * v.inner, v, begin, std::min(begin + kNeighbours, v.inner),
+                                   out + row * v.inner);
       }
     });
   };

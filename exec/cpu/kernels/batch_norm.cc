@@ -43,8 +43,8 @@ void add_up_in_parallel(const S& sums, const Size& size) {
 }
 
 template <class T>
-void forward(const Size& size, double epsilon, const T* x, const T* scale, const T* bias, T* y, T* mean, T* variance,
-             const ChannelScratch<T>& s) {
+void batch_norm_forward(const Size& size, double epsilon, const T* x, const T* scale, const T* bias, T* y, T* mean,
+                        T* variance, const ChannelScratch<T>& s) {
   add_up_in_parallel(MomentSums<T>{x, size.rows, size.channels, s.sum, s.products}, size);
   const double count = static_cast<double>(size.rows);
   for (int64_t c = 0; c < size.channels; ++c) {
@@ -101,7 +101,7 @@ Prepared prepare(const BatchNorm& p, PrepareContext& c) {
       const auto out = [&](int i) { return static_cast<T*>(a.outputs[i]); };
       return [=, x = in(0), scale = in(1), bias = in(2), y = out(0), mean = out(1), variance = out(2),
               scratch = ChannelScratch<T>(a.scratch, size.channels)] {
-        forward(size, epsilon, x, scale, bias, y, mean, variance, scratch);
+        batch_norm_forward(size, epsilon, x, scale, bias, y, mean, variance, scratch);
       };
     };
     return prepared;

@@ -22,9 +22,9 @@ std::optional<Layout> settled_layout(const PrepareContext& c, int i) {
 }
 
 // Where the tensors of a convolution are among the inputs and outputs of the node.
-using Addresses = std::function<ConvAddresses(const KernelArgs&)>;
+using AddressesOf = std::function<ConvAddresses(const KernelArgs&)>;
 
-Prepared prepare_onednn(const ConvChoice& choice, double flops, Addresses addresses) {
+Prepared prepare_onednn(const ConvChoice& choice, double flops, AddressesOf addresses) {
   Prepared prepared;
   prepared.implementation = choice.implementation();
   prepared.scratch_bytes = choice.scratch_bytes();

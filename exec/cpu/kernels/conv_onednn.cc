@@ -38,7 +38,7 @@ struct OnednnWindow {
   }
 };
 
-std::optional<PrimitiveDesc> forward(const ConvProblem& p, const Tensors& t, const dnnl_memory_desc_t& w) {
+std::optional<PrimitiveDesc> forward_desc(const ConvProblem& p, const Tensors& t, const dnnl_memory_desc_t& w) {
   const OnednnWindow window(p.window);
   dnnl_convolution_desc_t desc;
   if (dnnl_dilated_convolution_forward_desc_init(
@@ -75,8 +75,8 @@ std::optional<PrimitiveDesc> backward_weights(const ConvProblem& p, const Tensor
 
 std::optional<PrimitiveDesc> create(const ConvProblem& p, const Tensors& t, ConvPass pass,
                                     const dnnl_memory_desc_t& w) {
-  if (pass == ConvPass::forward) return forward(p, t, w);
-  const auto hint = forward(p, t, onednn::any_layout(t.w, dnnl_f32));
+  if (pass == ConvPass::forward) return forward_desc(p, t, w);
+  const auto hint = forward_desc(p, t, onednn::any_layout(t.w, dnnl_f32));
   if (!hint) return std::nullopt;
   return pass == ConvPass::backward_data ? backward_data(p, t, w, *hint) : backward_weights(p, t, w, *hint);
 }

@@ -8,7 +8,7 @@ namespace arbalest::cpu {
 namespace {
 
 // Attributes and sizes; labels may be int32 or int64.
-struct Spec {
+struct Losses {
   AxisView view;
   LossReduction reduction;
   std::optional<int64_t> ignore_index;
@@ -26,14 +26,14 @@ struct Spec {
 };
 
 template <class P>
-Spec spec_of(const P& p, PrepareContext& c, int logits, int labels) {
+Losses losses_of(const P& p, PrepareContext& c, int logits, int labels) {
   return {AxisView(c.input_type(logits).dims(), p.axis), p.reduction, p.ignore_index, p.weights,
           c.input_type(labels).dtype};
 }
 
 template <class T>
 struct Forward {
-  Spec s;
+  Losses s;
   const T* logits;
   const void* labels;
   const T* weights;
@@ -73,7 +73,7 @@ struct Forward {
 
 template <class T>
 struct Backward {
-  Spec s;
+  Losses s;
   const T* probabilities;
   const void* labels;
   const T* dloss;
@@ -105,7 +105,7 @@ struct Backward {
 Prepared prepare(const CrossEntropy& p, PrepareContext& c) {
   for (int i = 0; i < c.input_count(); ++i) c.require_row_major(i);
   c.may_overwrite(1, 0);
-  const Spec s = spec_of(p, c, 0, 1);
+  const Losses s = losses_of(p, c, 0, 1);
   return for_float_type(c.input_type(0).dtype, [&](auto tag) -> Prepared {
     using T = decltype(tag);
     return {[s](const KernelArgs& a) -> BoundKernel {
@@ -120,7 +120,7 @@ Prepared prepare(const CrossEntropy& p, PrepareContext& c) {
 Prepared prepare(const CrossEntropyBackward& p, PrepareContext& c) {
   for (int i = 0; i < c.input_count(); ++i) c.require_row_major(i);
   c.may_overwrite(0, 0);
-  const Spec s = spec_of(p, c, 0, 1);
+  const Losses s = losses_of(p, c, 0, 1);
   return for_float_type(c.input_type(0).dtype, [&](auto tag) -> Prepared {
     using T = decltype(tag);
     return {[s](const KernelArgs& a) -> BoundKernel {

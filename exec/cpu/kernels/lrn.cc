@@ -8,14 +8,14 @@ namespace arbalest::cpu {
 namespace {
 
 // Channels around c: floor((size - 1) / 2) before it and ceil((size - 1) / 2) behind it (ONNX LRN).
-struct Spec {
+struct ChannelWindow {
   AxisView view;  // [batch, channels, pixels]
   int64_t before, after;
   double alpha_over_size, beta, bias;
 };
 
 template <class P>
-Spec spec_of(const P& p, const Dims& dims) {
+ChannelWindow channel_window(const P& p, const Dims& dims) {
   return {AxisView(dims, 1),
           (p.size - 1) / 2,
           p.size / 2,
@@ -26,7 +26,7 @@ Spec spec_of(const P& p, const Dims& dims) {
 
 // base[c] = bias + alpha/size sum of squares around c, for the channels of one pixel.
 template <class T>
-T base(const Spec& s, const T* x, int64_t c) {
+T base(const ChannelWindow& s, const T* x, int64_t c) {
   T sum = 0;
   const int64_t first = std::max<int64_t>(0, c - s.before), last = std::min(s.view.size - 1, c + s.after);
   for (int64_t k = first; k <= last; ++k) sum += x[k * s.view.inner] * x[k * s.view.inner];
@@ -34,7 +34,7 @@ T base(const Spec& s, const T* x, int64_t c) {
 }
 
 template <class F>
-void for_pixels(const Spec& s, int threads, F&& f) {
+void for_pixels(const ChannelWindow& s, int threads, F&& f) {
   parallel_for(threads, s.view.outer * s.view.inner, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) f(i / s.view.inner * s.view.size * s.view.inner + i % s.view.inner);
   });
@@ -43,7 +43,7 @@ void for_pixels(const Spec& s, int threads, F&& f) {
 // dx[c] = dy[c] base[c]^-beta - 2 alpha/size beta x[c] sum over the k whose window holds c of dy[k] x[k]
 // base[k]^(-beta-1)
 template <class T>
-void backward_pixel(const Spec& s, const T* x, const T* dy, T* dx) {
+void backward_pixel(const ChannelWindow& s, const T* x, const T* dy, T* dx) {
   const int64_t stride = s.view.inner;
   for (int64_t c = 0; c < s.view.size; ++c) {
     const int64_t first = std::max<int64_t>(0, c - s.after), last = std::min(s.view.size - 1, c + s.before);
@@ -59,7 +59,7 @@ void backward_pixel(const Spec& s, const T* x, const T* dy, T* dx) {
 
 Prepared prepare(const Lrn& p, PrepareContext& c) {
   c.require_row_major(0);
-  const Spec s = spec_of(p, c.input_type(0).dims());
+  const ChannelWindow s = channel_window(p, c.input_type(0).dims());
   const int threads = c.threads();
   return for_float_type(c.input_type(0).dtype, [&](auto tag) -> Prepared {
     using T = decltype(tag);
@@ -82,7 +82,7 @@ Prepared prepare(const Lrn& p, PrepareContext& c) {
 Prepared prepare(const LrnBackward& p, PrepareContext& c) {
   c.require_row_major(0);
   c.require_row_major(1);
-  const Spec s = spec_of(p, c.input_type(0).dims());
+  const ChannelWindow s = channel_window(p, c.input_type(0).dims());
   const int threads = c.threads();
   return for_float_type(c.input_type(0).dtype, [&](auto tag) -> Prepared {
     using T = decltype(tag);

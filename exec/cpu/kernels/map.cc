@@ -89,13 +89,13 @@ bool keeps_zero(const Scalar& expression, const PrepareContext& c) {
 }
 
 // One digit of an axis of the output's layout; `unit`: by how many indices of the axis it counts.
-struct Walk {
+struct StridedAxis {
   int axis;
   int64_t size, stride, unit;
 };
 
-std::vector<Walk> walk_of(const Layout& layout) {
-  std::vector<Walk> walk;
+std::vector<StridedAxis> axes_of(const Layout& layout) {
+  std::vector<StridedAxis> walk;
   for (int axis = 0; axis < layout.rank(); ++axis) {
     const std::vector<Layout::Digit> digits = layout.digits(axis);
     int64_t unit = 1;
@@ -104,14 +104,14 @@ std::vector<Walk> walk_of(const Layout& layout) {
       unit *= digits[i].size;
     }
   }
-  std::sort(walk.begin(), walk.end(), [](const Walk& a, const Walk& b) { return a.stride > b.stride; });
+  std::sort(walk.begin(), walk.end(), [](const StridedAxis& a, const StridedAxis& b) { return a.stride > b.stride; });
   return walk;
 }
 
 // Strides of an operand that is broadcast to the output, along the walk through the output.
-Dims broadcast_strides(const Layout& operand, int output_rank, const std::vector<Walk>& walk) {
+Dims broadcast_strides(const Layout& operand, int output_rank, const std::vector<StridedAxis>& walk) {
   Dims strides;
-  for (const Walk& w : walk) {
+  for (const StridedAxis& w : walk) {
     const int axis = w.axis - (output_rank - operand.rank());
     const bool repeats = axis < 0 || operand.dims[static_cast<size_t>(axis)] == 1;
     strides.push_back(repeats ? 0 : operand.strides[static_cast<size_t>(axis)] * w.unit);
@@ -120,9 +120,9 @@ Dims broadcast_strides(const Layout& operand, int output_rank, const std::vector
 }
 
 MapProgram compile_in(const Layout& layout, const Scalar& expression, PrepareContext& c) {
-  const std::vector<Walk> walk = walk_of(layout);
+  const std::vector<StridedAxis> walk = axes_of(layout);
   Dims dims, own;
-  for (const Walk& w : walk) {
+  for (const StridedAxis& w : walk) {
     dims.push_back(w.size);
     own.push_back(w.stride);
   }
@@ -142,10 +142,6 @@ MapProgram compile_in(const Layout& layout, const Scalar& expression, PrepareCon
     strides.push_back(broadcast_strides(operand, layout.rank(), walk));
   }
   return compile(expression, dims, strides);
-}
-
-Prepared view() {
-  return {[](const KernelArgs&) -> BoundKernel { return [] {}; }, 0, "view", 0};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace arbalest::cpu {
 namespace {
 
 // y[m, n] = op(a) op(b) + bias for each pair of matrices; leading axes of a and b broadcast.
-struct Spec {
+struct Products {
   bool transpose_a, transpose_b;
   int64_t m, n, k;
   std::vector<int64_t> a_offsets, b_offsets;  // in elements, one an output matrix
@@ -36,9 +36,10 @@ int64_t matrix_offset(const Dims& dims, const Dims& output, int64_t index) {
   return offset;
 }
 
-Spec spec_of(const MatMul& p, PrepareContext& c) {
+Products products_of(const MatMul& p, PrepareContext& c) {
   const Dims a = c.input_type(0).dims(), b = c.input_type(1).dims(), y = c.output_type(0).dims();
-  Spec s{p.transpose_a, p.transpose_b, y[y.size() - 2], y[y.size() - 1], a[a.size() - (p.transpose_a ? 2 : 1)], {}, {}};
+  Products s{
+      p.transpose_a, p.transpose_b, y[y.size() - 2], y[y.size() - 1], a[a.size() - (p.transpose_a ? 2 : 1)], {}, {}};
   int64_t matrices = product(y, 0, y.size() - 2);
   if (b.size() == 2 && !p.transpose_a) {  // one matrix b for all: the leading axes of a are more rows
     s.m *= matrices;
@@ -51,12 +52,12 @@ Spec spec_of(const MatMul& p, PrepareContext& c) {
   return s;
 }
 
-void gemm(const Spec& s, const float* a, const float* b, float* y, float beta) {
+void gemm(const Products& s, const float* a, const float* b, float* y, float beta) {
   const dnnl_dim_t lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
   dnnl_sgemm(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1.0f, a, lda, b, ldb, beta, y, s.n);
 }
 
-void gemm(const Spec& s, const double* a, const double* b, double* y, double beta) {
+void gemm(const Products& s, const double* a, const double* b, double* y, double beta) {
   const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
   const int64_t b_row = s.transpose_b ? 1 : s.n, b_column = s.transpose_b ? s.k : 1;
   for (int64_t i = 0; i < s.m; ++i)
@@ -68,7 +69,7 @@ void gemm(const Spec& s, const double* a, const double* b, double* y, double bet
 }
 
 template <class T>
-void run(const Spec& s, const T* a, const T* b, const T* bias, T* y) {
+void multiply(const Products& s, const T* a, const T* b, const T* bias, T* y) {
   const int64_t size = s.m * s.n;
   for (size_t i = 0; i < s.a_offsets.size(); ++i, y += size) {
     if (bias)
@@ -84,7 +85,7 @@ void run(const Spec& s, const T* a, const T* b, const T* bias, T* y) {
 
 Prepared prepare(const MatMul& p, PrepareContext& c) {
   for (int i = 0; i < c.input_count(); ++i) c.require_row_major(i);
-  const Spec s = spec_of(p, c);
+  const Products s = products_of(p, c);
   const bool empty = element_count(c.output_type(0).dims()) == 0;
   return for_float_type(c.input_type(0).dtype, [&](auto tag) -> Prepared {
     using T = decltype(tag);
@@ -97,7 +98,7 @@ Prepared prepare(const MatMul& p, PrepareContext& c) {
       const T* w = static_cast<const T*>(a.inputs[1]);
       const T* b = bias ? static_cast<const T*>(a.inputs[2]) : nullptr;
       T* y = static_cast<T*>(a.outputs[0]);
-      return [s, x, w, b, y] { run(s, x, w, b, y); };
+      return [s, x, w, b, y] { multiply(s, x, w, b, y); };
     };
     return prepared;
   });

@@ -15,10 +15,6 @@ namespace arbalest::cpu {
 
 namespace {
 
-Prepared view() {
-  return {[](const KernelArgs&) -> BoundKernel { return [] {}; }, 0, "view", 0};
-}
-
 Prepared copy_kernel(const StridedCopy& copy, int threads) {
   return {[copy, threads](const KernelArgs& a) -> BoundKernel {
             return [copy, threads, from = a.inputs[0], to = a.outputs[0]] { copy.run(from, to, threads); };

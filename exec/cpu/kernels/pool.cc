@@ -83,7 +83,7 @@ Windows list_windows(const Window& w, const Shape& kernel_shape, const Dims& inp
 
 // Calls f(image, position) for all; images are shared out among threads.
 template <class F>
-void for_outputs(const Windows& w, int threads, F&& f) {
+void for_positions(const Windows& w, int threads, F&& f) {
   parallel_for(threads, w.images, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n)
       for (int64_t p = 0; p < w.output_positions; ++p) f(n, p);
@@ -120,7 +120,7 @@ Prepared prepare(const MaxPool& p, PrepareContext& c) {
                         const T* x = static_cast<const T*>(in[0]);
                         T* y = static_cast<T*>(out[0]);
                         int32_t* position = static_cast<int32_t*>(out[1]);
-                        for_outputs(w, threads, [&](int64_t n, int64_t p) {
+                        for_positions(w, threads, [&](int64_t n, int64_t p) {
                           const int64_t o = (n * w.output_positions + p) * w.channels;
                           max_of_taps(x + n * w.input_positions * w.channels, w.at(p), w.channels, y + o, position + o);
                         });
@@ -136,7 +136,7 @@ Prepared prepare(const MaxPoolBackward& p, PrepareContext& c) {
         const int32_t* position = static_cast<const int32_t*>(in[1]);
         T* dx = static_cast<T*>(out[0]);
         std::memset(dx, 0, w.input_elements() * sizeof(T));
-        for_outputs(w, threads, [&](int64_t n, int64_t p) {
+        for_positions(w, threads, [&](int64_t n, int64_t p) {
           const int64_t o = (n * w.output_positions + p) * w.channels;
           spread_to_taps(dy + o, position + o, w.at(p), w.channels, w.overlap, dx + n * w.input_positions * w.channels);
         });
@@ -151,7 +151,7 @@ Prepared prepare(const AveragePool& p, PrepareContext& c) {
                         using T = decltype(tag);
                         const T* x = static_cast<const T*>(in[0]);
                         T* y = static_cast<T*>(out[0]);
-                        for_outputs(w, threads, [&](int64_t n, int64_t p) {
+                        for_positions(w, threads, [&](int64_t n, int64_t p) {
                           sum_of_taps(x + n * w.input_positions * w.channels, w.at(p), w.channels,
                                       static_cast<T>(w.factors[p]), y + (n * w.output_positions + p) * w.channels);
                         });
@@ -167,7 +167,7 @@ Prepared prepare(const AveragePoolBackward& p, PrepareContext& c) {
                         const T* dy = static_cast<const T*>(in[0]);
                         T* dx = static_cast<T*>(out[0]);
                         std::memset(dx, 0, w.input_elements() * sizeof(T));
-                        for_outputs(w, threads, [&](int64_t n, int64_t p) {
+                        for_positions(w, threads, [&](int64_t n, int64_t p) {
                           add_to_taps(dy + (n * w.output_positions + p) * w.channels, w.at(p), w.channels,
                                       static_cast<T>(w.factors[p]), dx + n * w.input_positions * w.channels);
                         });

@@ -18,8 +18,8 @@ namespace arbalest::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 256;   // results computed together; their accumulators are on the stack
-constexpr int64_t kChunks = 16;  // where a reduction is cut
+constexpr int64_t kResultTile = 256;  // results computed together; their accumulators are on the stack
+constexpr int64_t kChunks = 16;       // where a reduction is cut
 
 // Where results go. Of each `stored` results in a row only the first `valid` are real (the rest reduce padding).
 struct Target {
@@ -145,8 +145,8 @@ Reducer::Reducer(const Reduce& p, const Layout& from, Target target, DataType ty
     middle_.assign(reduced.begin() + 1, reduced.end());
   }
   threads_ = threads_for(threads, results_ * elements_);
-  tiles_per_row_ = (contiguous_ + kTile - 1) / kTile;
-  tiles_ = by_rows_ ? (results_ + kTile - 1) / kTile : results_ / contiguous_ * tiles_per_row_;
+  tiles_per_row_ = (contiguous_ + kResultTile - 1) / kResultTile;
+  tiles_ = by_rows_ ? (results_ + kResultTile - 1) / kResultTile : results_ / contiguous_ * tiles_per_row_;
   if (by_rows_ && results_ * elements_ >= kElementsForThreads) {
     tiles_ = std::max(tiles_, std::min(results_, kChunks));  // fewer results a tile
   }
@@ -167,8 +167,8 @@ Reducer::Range Reducer::tile(int64_t t) const {
     return {b.begin, b.end};
   }
   const int64_t row = t / tiles_per_row_ * contiguous_;
-  const int64_t begin = t % tiles_per_row_ * kTile;
-  return {row + begin, row + std::min(begin + kTile, contiguous_)};
+  const int64_t begin = t % tiles_per_row_ * kResultTile;
+  return {row + begin, row + std::min(begin + kResultTile, contiguous_)};
 }
 
 // Reduces what belongs to one result (by rows) or n neighbouring ones (by columns), whose first element is at offset.
@@ -221,7 +221,7 @@ void Reducer::finish(const Range& results, void* accumulators, void* out) const 
 void Reducer::run(const void* in, void* out, void* scratch) const {
   const int64_t outermost = first_.size > 1 ? first_.size : rows_.size > 1 || !by_rows_ ? rows_.size : contiguous_;
   parallel_for(threads_, tiles_ * chunks_, [&](int64_t begin, int64_t end) {
-    alignas(64) std::byte accumulators[kTile * kMaxAccumulatorBytes];
+    alignas(64) std::byte accumulators[kResultTile * kMaxAccumulatorBytes];
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t c = unit / tiles_;
       const Range results = tile(unit % tiles_);

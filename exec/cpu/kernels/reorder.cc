@@ -27,12 +27,12 @@ struct Axis {
 };
 
 // The axes from the slowest to the fastest in the target; all but the last make up the rows.
-struct Walk {
+struct ReorderWalk {
   std::vector<Axis> outer;
   Axis inner;
   int64_t rows = 1;
 
-  Walk(const Layout& from, const Layout& to) : inner{{0}, {0}} {
+  ReorderWalk(const Layout& from, const Layout& to) : inner{{0}, {0}} {
     for (const int axis : to.order()) outer.push_back({offsets_of(from, axis), offsets_of(to, axis)});
     if (outer.empty()) return;
     // The axis that is contiguous in the target runs innermost: that of its last inner block, if it has one.
@@ -48,7 +48,7 @@ struct Walk {
 };
 
 template <class T>
-void copy_rows(const Walk& walk, const T* from, T* to, int64_t begin, int64_t end) {
+void copy_rows(const ReorderWalk& walk, const T* from, T* to, int64_t begin, int64_t end) {
   const size_t size = walk.inner.from.size();
   for (int64_t row = begin; row < end; ++row) {
     int64_t rest = row, from_offset = 0, to_offset = 0;
@@ -66,7 +66,7 @@ template <class T>
 Prepared prepare_walk(const Layout& from, const Layout& to, int threads) {
   Prepared prepared;
   prepared.implementation = "walk";
-  prepared.bind = [walk = std::make_shared<const Walk>(from, to), threads,
+  prepared.bind = [walk = std::make_shared<const ReorderWalk>(from, to), threads,
                    cleared = to.has_padding() ? static_cast<size_t>(to.elements()) * sizeof(T)
                                               : 0](const KernelArgs& a) -> BoundKernel {
     const T* source = static_cast<const T*>(a.inputs[0]);

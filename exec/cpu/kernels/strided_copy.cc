@@ -10,7 +10,7 @@ namespace arbalest::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 16;  // a cache line of float on both sides
+constexpr int64_t kTileSide = 16;  // a cache line of float on both sides
 
 template <size_t bytes>
 void copy_strided(const std::byte* from, std::byte* to, int64_t from_stride, int64_t to_stride, int64_t n) {
@@ -23,17 +23,17 @@ template <size_t bytes>
 void copy_tile(const std::byte* from, std::byte* to, const Loop<2>& row, const Loop<2>& inner, int64_t rows,
                int64_t columns) {
   constexpr auto kUnit = static_cast<int64_t>(bytes);
-  std::byte tile[kTile * kTile * kUnit];
+  std::byte tile[kTileSide * kTileSide * kUnit];
   for (int64_t c = 0; c < columns; ++c) {
     const std::byte* line = from + c * inner.strides[0];
-    if (rows == kTile) {
-      std::memcpy(tile + c * kTile * kUnit, line, kTile * kUnit);
+    if (rows == kTileSide) {
+      std::memcpy(tile + c * kTileSide * kUnit, line, kTileSide * kUnit);
     } else {
-      std::memcpy(tile + c * kTile * kUnit, line, static_cast<size_t>(rows * kUnit));
+      std::memcpy(tile + c * kTileSide * kUnit, line, static_cast<size_t>(rows * kUnit));
     }
   }
   for (int64_t r = 0; r < rows; ++r) {
-    copy_strided<bytes>(tile + r * kUnit, to + r * row.strides[1], kTile * kUnit, inner.strides[1], columns);
+    copy_strided<bytes>(tile + r * kUnit, to + r * row.strides[1], kTileSide * kUnit, inner.strides[1], columns);
   }
 }
 
@@ -103,10 +103,10 @@ void StridedCopy::run_inner(const std::byte* from, std::byte* to, int64_t begin,
       return;
     case Form::transpose:
       with_unit(unit_, [&](auto unit) {
-        for (int64_t c = begin; c < end; c += kTile) {
-          for (int64_t r = 0; r < row_.size; r += kTile) {
+        for (int64_t c = begin; c < end; c += kTileSide) {
+          for (int64_t r = 0; r < row_.size; r += kTileSide) {
             copy_tile<unit()>(from + at(row_, 0, r) + at(inner_, 0, c), to + at(row_, 1, r) + at(inner_, 1, c), row_,
-                              inner_, std::min(kTile, row_.size - r), std::min(kTile, end - c));
+                              inner_, std::min(kTileSide, row_.size - r), std::min(kTileSide, end - c));
           }
         }
       });

@@ -7,14 +7,14 @@
 namespace arbalest {
 namespace {
 
-struct Case {
+struct ConvCase {
   const char* name;
   Dims x, w;  // [N, C, ...], [M, C/groups, k...]
   int64_t groups = 1;
   Dims strides, dilations, begin, end;
 };
 
-const Case kCases[] = {
+const ConvCase kConvCases[] = {
     {"lenet 1", {2, 1, 12, 12}, {20, 1, 5, 5}, 1, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
     {"lenet 2", {2, 20, 8, 8}, {50, 20, 5, 5}, 1, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
     {"resnet stem", {2, 3, 12, 12}, {16, 3, 3, 3}, 1, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
@@ -45,14 +45,14 @@ const Case kCases[] = {
     {"no batch", {0, 3, 5, 5}, {4, 3, 3, 3}, 1, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
 };
 
-Window window_of(const Case& c) { return {c.strides, c.dilations, c.begin, c.end}; }
+Window conv_window(const ConvCase& c) { return {c.strides, c.dilations, c.begin, c.end}; }
 
 struct Problem {
   Window window;
   Dims y;
   HostTensor x, w, bias, dy;  // f64
 
-  Problem(const Case& c, std::mt19937& random) : window(window_of(c)) {
+  Problem(const ConvCase& c, std::mt19937& random) : window(conv_window(c)) {
     y = {c.x[0], c.w[0]};
     for (size_t i = 0; i < c.strides.size(); ++i) {
       y.push_back(window_output(window, static_cast<int>(i), c.x[2 + i], c.w[2 + i], false).value());
@@ -63,10 +63,10 @@ struct Problem {
 };
 
 // Every product x w that the definition names, in one loop over outputs, channels and kernel positions.
-struct Expected {
+struct ExpectedConv {
   HostTensor y, dx, dw, dbias;
 
-  Expected(const Case& c, const Problem& p)
+  ExpectedConv(const ConvCase& c, const Problem& p)
       : y(DataType::f64, p.y), dx(DataType::f64, c.x), dw(DataType::f64, c.w), dbias(DataType::f64, {c.w[0]}) {
     const size_t rank = c.strides.size();
     const Dims xs = row_major_strides(c.x), ws = row_major_strides(c.w), ys = row_major_strides(p.y);
@@ -94,18 +94,18 @@ struct Expected {
 
 // The problems of the table with what the definition gives, computed once.
 struct Row {
-  const Case& c;
+  const ConvCase& c;
   Problem p;
-  Expected expected;
+  ExpectedConv expected;
 };
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     std::vector<Row> list;
     std::mt19937 random(7);
-    for (const Case& c : kCases) {
+    for (const ConvCase& c : kConvCases) {
       Problem p(c, random);
-      Expected expected(c, p);
+      ExpectedConv expected(c, p);
       list.push_back({c, std::move(p), std::move(expected)});
     }
     return list;
@@ -114,7 +114,7 @@ const std::vector<Row>& rows() {
 }
 
 // Runs the three passes, activations in any layouts; gives the implementations' names.
-std::vector<std::string> check(const Row& row, DataType type, int threads, double tolerance) {
+std::vector<std::string> check_conv(const Row& row, DataType type, int threads, double tolerance) {
   const auto& [c, p, expected] = row;
   SCOPED_TRACE(fmt::format("{}, {}, {} threads", c.name, name_of(type), threads));
   std::mt19937 random(9);
@@ -144,20 +144,20 @@ std::vector<std::string> check(const Row& row, DataType type, int threads, doubl
 }
 
 TEST(ConvKernels, DoubleComputesTheDefinition) {
-  for (const Row& row : rows()) check(row, DataType::f64, 1, 1e-13);
+  for (const Row& row : rows()) check_conv(row, DataType::f64, 1, 1e-13);
 }
 
 TEST(ConvKernels, FloatAgreesWithoutReferenceCode) {
   for (const Row& row : rows())
-    for (const std::string& name : check(row, DataType::f32, 1, 2e-6)) EXPECT_NE(name.substr(0, 3), "ref");
+    for (const std::string& name : check_conv(row, DataType::f32, 1, 2e-6)) EXPECT_NE(name.substr(0, 3), "ref");
 }
 
 TEST(ConvKernels, SeveralThreadsAgree) {
   for (const Row& row : rows()) {
     const std::string name = row.c.name;
     if (name != "lenet 2" && name != "resnet 16" && name != "odd groups" && name != "3-D") continue;
-    check(row, DataType::f32, 2, 2e-6);
-    check(row, DataType::f64, 3, 1e-13);
+    check_conv(row, DataType::f32, 2, 2e-6);
+    check_conv(row, DataType::f64, 3, 1e-13);
   }
 }
 
@@ -180,7 +180,7 @@ TEST(ConvKernels, LoopsInFloat) {
 }
 
 TEST(ConvChoice, ActivationsAreChannelsLastInAllThreePasses) {
-  for (const Case& c : kCases) {
+  for (const ConvCase& c : kConvCases) {
     if (c.x[0] == 0) continue;
     std::mt19937 random(1);
     const Problem p(c, random);

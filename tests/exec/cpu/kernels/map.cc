@@ -10,7 +10,7 @@
 namespace arbalest {
 namespace {
 
-struct Case {
+struct MapKernelCase {
   const char* name;
   DataType type;
   int inputs;
@@ -19,12 +19,10 @@ struct Case {
   std::function<double(const std::vector<double>&)> value;
 };
 
-Scalar input(int i, DataType type) { return Scalar::input(i, type); }
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<MapKernelCase> cases() {
+  std::vector<MapKernelCase> all;
   for (const DataType t : {DataType::f32, DataType::f64}) {
-    const Scalar a = input(0, t), b = input(1, t), c = input(2, t);
+    const Scalar a = Scalar::input(0, t), b = Scalar::input(1, t), c = Scalar::input(2, t);
     using V = const std::vector<double>&;
     all.push_back({"relu", t, 1, t, relu(a), [](V v) { return std::max(v[0], 0.0); }});
     all.push_back({"exp", t, 1, t, exp(a), [](V v) { return std::exp(v[0]); }});
@@ -34,18 +32,18 @@ std::vector<Case> cases() {
     all.push_back({"compare", t, 2, DataType::boolean, a < b, [](V v) { return v[0] < v[1] ? 1.0 : 0.0; }});
     all.push_back({"plus one", t, 2, t, a * b + 1, [](V v) { return v[0] * v[1] + 1; }});
   }
-  const Scalar i = input(0, DataType::i32), j = input(1, DataType::i32);
+  const Scalar i = Scalar::input(0, DataType::i32), j = Scalar::input(1, DataType::i32);
   all.push_back({"integers", DataType::i32, 2, DataType::i32, i * j - i,
                  [](const std::vector<double>& v) { return v[0] * v[1] - v[0]; }});
   all.push_back({"cast", DataType::i32, 1, DataType::f32, cast(i, DataType::f32),
                  [](const std::vector<double>& v) { return v[0]; }});
-  const Scalar p = input(0, DataType::boolean), q = input(1, DataType::boolean);
+  const Scalar p = Scalar::input(0, DataType::boolean), q = Scalar::input(1, DataType::boolean);
   all.push_back({"logic", DataType::boolean, 2, DataType::boolean, p && !q,
                  [](const std::vector<double>& v) { return v[0] != 0 && v[1] == 0 ? 1.0 : 0.0; }});
   return all;
 }
 
-HostTensor map_naively(const Case& k, const std::vector<KernelInput>& inputs, const Dims& dims) {
+HostTensor map_naively(const MapKernelCase& k, const std::vector<KernelInput>& inputs, const Dims& dims) {
   std::vector<HostTensor> wide;
   for (const KernelInput& x : inputs) wide.push_back(x.tensor.to(DataType::f64));
   HostTensor y(DataType::f64, dims);
@@ -66,7 +64,8 @@ HostTensor map_naively(const Case& k, const std::vector<KernelInput>& inputs, co
   return y;
 }
 
-void check(const Case& k, const std::vector<KernelInput>& inputs, const Dims& dims, const KernelResult& r) {
+void check_map(const MapKernelCase& k, const std::vector<KernelInput>& inputs, const Dims& dims,
+               const KernelResult& r) {
   const HostTensor expected = map_naively(k, inputs, dims);
   const HostTensor got = r.outputs[0].to(DataType::f64);
   const double epsilon = k.result == DataType::f32 ? 1e-6 : 1e-13;
@@ -77,7 +76,7 @@ void check(const Case& k, const std::vector<KernelInput>& inputs, const Dims& di
   }
 }
 
-KernelOptions options_for(const Case& k, const Dims& dims, int threads) {
+KernelOptions options_for(const MapKernelCase& k, const Dims& dims, int threads) {
   KernelOptions o;
   o.outputs = {{k.result, Shape(dims)}};
   o.threads = threads;
@@ -86,7 +85,7 @@ KernelOptions options_for(const Case& k, const Dims& dims, int threads) {
 
 TEST(Map, EqualsTheFunctionOfEachElement) {
   std::mt19937 random(1);
-  for (const Case& k : cases()) {
+  for (const MapKernelCase& k : cases()) {
     for (int n = 0; n < 60; ++n) {
       Dims dims = random_dims(random, static_cast<int>(random() % 7));
       if (dims.size() >= 2 && random() % 2) dims[1] = 8 * (1 + static_cast<int64_t>(random() % 2));
@@ -105,7 +104,7 @@ TEST(Map, EqualsTheFunctionOfEachElement) {
       }
       const KernelResult r =
           run_kernel(Map{k.expression}, inputs, options_for(k, dims, 1 + static_cast<int>(random() % 2)));
-      check(k, inputs, dims, r);
+      check_map(k, inputs, dims, r);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -113,8 +112,8 @@ TEST(Map, EqualsTheFunctionOfEachElement) {
 
 TEST(Map, PerChannelOperandsNeedNoReorder) {
   std::mt19937 random(2);
-  const std::vector<Case> all = cases();
-  const Case& scale = all[3];
+  const std::vector<MapKernelCase> all = cases();
+  const MapKernelCase& scale = all[3];
   const Dims dims = {2, 16, 5, 3};
   for (const Layout& layout : {Layout::row_major(dims), Layout::permuted(dims, {0, 2, 3, 1}),
                                Layout::channel_blocked(dims, 8), Layout::channel_blocked(dims, 16)}) {
@@ -125,13 +124,13 @@ TEST(Map, PerChannelOperandsNeedNoReorder) {
     EXPECT_EQ(r.reordered, std::vector<bool>(3, false)) << layout.text();
     EXPECT_EQ(r.output_layouts[0], layout);
     EXPECT_EQ(r.may_overwrite[0], std::vector<int>{0});
-    check(scale, inputs, dims, r);
+    check_map(scale, inputs, dims, r);
   }
 }
 
 TEST(Map, PaddingStaysZero) {  // the harness looks at the bytes
   std::mt19937 random(3);
-  for (const Case& k : cases()) {
+  for (const MapKernelCase& k : cases()) {
     for (const Dims& dims : {Dims{2, 20, 5, 3}, Dims{1, 3}, Dims{2, 9, 2}}) {
       std::vector<KernelInput> inputs;
       for (int i = 0; i < k.inputs; ++i) {
@@ -141,14 +140,14 @@ TEST(Map, PaddingStaysZero) {  // the harness looks at the bytes
       }
       const KernelResult r = run_kernel(Map{k.expression}, inputs, options_for(k, dims, 1));
       EXPECT_EQ(r.output_layouts[0], Layout::channel_blocked(dims, 8)) << k.name;
-      check(k, inputs, dims, r);
+      check_map(k, inputs, dims, r);
     }
   }
 }
 
 TEST(Map, TheGradientTakesTheLayoutOfItsParameter) {
   std::mt19937 random(4);
-  const Case add = cases()[2];
+  const MapKernelCase add = cases()[2];
   const Dims dims = {6, 4};
   const Layout wanted = Layout::permuted(dims, {1, 0});
   const std::vector<KernelInput> inputs = {{random_tensor(random, DataType::f32, dims), {}},
@@ -158,13 +157,13 @@ TEST(Map, TheGradientTakesTheLayoutOfItsParameter) {
   const KernelResult r = run_kernel(Map{add.expression}, inputs, o);
   EXPECT_EQ(r.output_layouts[0], wanted);
   EXPECT_EQ(r.reordered, (std::vector<bool>{true, false}));
-  check(add, inputs, dims, r);
+  check_map(add, inputs, dims, r);
 }
 
 TEST(Map, ThreadsDoNotChangeABit) {
   std::mt19937 random(5);
   const Dims dims = {15, 16, 17, 19};
-  for (const Case& k : cases()) {
+  for (const MapKernelCase& k : cases()) {
     if (k.type == DataType::f64) continue;
     for (const Layout& layout : {Layout::row_major(dims), Layout::channel_blocked(dims, 8)}) {
       std::vector<KernelInput> inputs;

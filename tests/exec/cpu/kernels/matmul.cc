@@ -3,7 +3,7 @@
 namespace arbalest {
 namespace {
 
-struct Case {
+struct MatMulCase {
   Dims a, b, y;
   bool transpose_a = false, transpose_b = false, bias = false;
 };
@@ -19,7 +19,7 @@ double element(const HostTensor& t, const Dims& index, int64_t i, int64_t j, boo
   return t.as<double>()[static_cast<size_t>((flat * t.dims[rank - 2] + i) * t.dims[rank - 1] + j)];
 }
 
-HostTensor expected(const Case& c, const HostTensor& a, const HostTensor& b, const HostTensor& bias) {
+HostTensor expected_product(const MatMulCase& c, const HostTensor& a, const HostTensor& b, const HostTensor& bias) {
   HostTensor y(DataType::f64, c.y);
   const int64_t k = a.dims[a.dims.size() - (c.transpose_a ? 2 : 1)];
   size_t flat = 0;
@@ -35,7 +35,7 @@ HostTensor expected(const Case& c, const HostTensor& a, const HostTensor& b, con
 }
 
 TEST(MatMulKernel, ComputesTheDefinition) {
-  const Case cases[] = {
+  const MatMulCase cases[] = {
       {{3, 4}, {4, 5}, {3, 5}},
       {{3, 4}, {5, 4}, {3, 5}, false, true},
       {{4, 3}, {4, 5}, {3, 5}, true, false},
@@ -57,23 +57,23 @@ TEST(MatMulKernel, ComputesTheDefinition) {
       {{0, 3, 4}, {4, 5}, {0, 3, 5}},
   };
   std::mt19937 random(1);
-  for (const Case& c : cases) {
+  for (const MatMulCase& c : cases) {
     SCOPED_TRACE(to_string(c.a) + " * " + to_string(c.b));
     std::vector<HostTensor> inputs = {random_values(random, c.a), random_values(random, c.b)};
     if (c.bias) inputs.push_back(random_values(random, {c.y.back()}));
     const MatMul primitive{c.transpose_a, c.transpose_b, c.bias};
     const auto y = run_in_both(primitive, random, inputs, {wide_type(c.y)}, 1e-6);
-    expect_near(y[0], expected(c, inputs[0], inputs[1], inputs.back()), 1e-13, "y");
+    expect_near(y[0], expected_product(c, inputs[0], inputs[1], inputs.back()), 1e-13, "y");
   }
 }
 
 TEST(MatMulKernel, SeveralThreadsAgree) {
   std::mt19937 random(2);
-  const Case c{{64, 200}, {150, 200}, {64, 150}, false, true, true};
+  const MatMulCase c{{64, 200}, {150, 200}, {64, 150}, false, true, true};
   const std::vector<HostTensor> inputs = {random_values(random, c.a), random_values(random, c.b),
                                           random_values(random, {150})};
   const auto y = run_in_both(MatMul{false, true, true}, random, inputs, {wide_type(c.y)}, 1e-6, 2);
-  expect_near(y[0], expected(c, inputs[0], inputs[1], inputs[2]), 1e-13, "y");
+  expect_near(y[0], expected_product(c, inputs[0], inputs[1], inputs[2]), 1e-13, "y");
 }
 
 }  // namespace

@@ -7,13 +7,13 @@
 namespace arbalest {
 namespace {
 
-struct Case {
+struct PoolCase {
   const char* name;
   Dims x, kernel, strides, dilations, begin, end;
   bool ceil_mode = false;
 };
 
-const Case kCases[] = {
+const PoolCase kPoolCases[] = {
     {"2x2", {2, 20, 6, 6}, {2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
     {"3x3 stride 2", {2, 9, 7, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
     {"overlapping", {2, 16, 5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
@@ -28,12 +28,12 @@ const Case kCases[] = {
     {"no images", {0, 4, 4, 4}, {2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
 };
 
-Window window_of(const Case& c) { return {c.strides, c.dilations, c.begin, c.end}; }
+Window pool_window(const PoolCase& c) { return {c.strides, c.dilations, c.begin, c.end}; }
 
-Dims output_dims(const Case& c) {
+Dims output_dims(const PoolCase& c) {
   Dims y = {c.x[0], c.x[1]};
   for (size_t i = 0; i < c.kernel.size(); ++i) {
-    y.push_back(window_output(window_of(c), static_cast<int>(i), c.x[2 + i], c.kernel[i], c.ceil_mode).value());
+    y.push_back(window_output(pool_window(c), static_cast<int>(i), c.x[2 + i], c.kernel[i], c.ceil_mode).value());
   }
   return y;
 }
@@ -47,7 +47,7 @@ int64_t flat_index(const Dims& dims, const Dims& index) {
 // Calls f(place in the kernel, row-major index into x, or -1 in the padding) for each place of the window at `o`;
 // places beyond the end padding, which ceil_mode makes, are left out.
 template <class F>
-void for_window(const Case& c, const Dims& o, F&& f) {
+void for_window(const PoolCase& c, const Dims& o, F&& f) {
   int64_t place = 0;
   for_each_index(c.kernel, [&](const Dims& k) {
     Dims at = {o[0], o[1]};
@@ -62,13 +62,13 @@ void for_window(const Case& c, const Dims& o, F&& f) {
   });
 }
 
-struct Expected {
+struct ExpectedPool {
   HostTensor y, dx, position;
 };
 
-Expected expected_max(const Case& c, const HostTensor& x, const HostTensor& dy) {
+ExpectedPool expected_max(const PoolCase& c, const HostTensor& x, const HostTensor& dy) {
   const Dims dims = output_dims(c);
-  Expected e{HostTensor(DataType::f64, dims), HostTensor(DataType::f64, c.x), HostTensor(DataType::i32, dims)};
+  ExpectedPool e{HostTensor(DataType::f64, dims), HostTensor(DataType::f64, c.x), HostTensor(DataType::i32, dims)};
   size_t i = 0;
   for_each_index(dims, [&](const Dims& o) {
     int64_t best = -1;
@@ -84,9 +84,9 @@ Expected expected_max(const Case& c, const HostTensor& x, const HostTensor& dy) 
   return e;
 }
 
-Expected expected_average(const Case& c, bool count_pad, const HostTensor& x, const HostTensor& dy) {
+ExpectedPool expected_average(const PoolCase& c, bool count_pad, const HostTensor& x, const HostTensor& dy) {
   const Dims dims = output_dims(c);
-  Expected e{HostTensor(DataType::f64, dims), HostTensor(DataType::f64, c.x), {}};
+  ExpectedPool e{HostTensor(DataType::f64, dims), HostTensor(DataType::f64, c.x), {}};
   size_t i = 0;
   for_each_index(dims, [&](const Dims& o) {
     double divisor = 0;
@@ -103,19 +103,19 @@ Expected expected_average(const Case& c, bool count_pad, const HostTensor& x, co
 
 TEST(MaxPoolKernel, ComputesTheDefinition) {
   std::mt19937 random(1);
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     SCOPED_TRACE(c.name);
     const Dims y = output_dims(c);
     HostTensor x = random_values(random, c.x);
     for (double& v : x.as<double>()) v = std::round(2 * v) / 2;  // many equal values: the first wins
     const HostTensor dy = random_values(random, y);
-    const Expected e = expected_max(c, x, dy);
+    const ExpectedPool e = expected_max(c, x, dy);
     const Shape kernel(c.kernel), spatial(Dims(c.x.begin() + 2, c.x.end()));
-    const auto forward = run_in_both(MaxPool{window_of(c), kernel, c.ceil_mode}, random, {x},
+    const auto forward = run_in_both(MaxPool{pool_window(c), kernel, c.ceil_mode}, random, {x},
                                      {wide_type(y), {DataType::i32, Shape(y)}}, 0);
     EXPECT_EQ(forward[0], e.y);
     EXPECT_EQ(forward[1], e.position);
-    const MaxPoolBackward backward{window_of(c), kernel, c.ceil_mode, spatial};
+    const MaxPoolBackward backward{pool_window(c), kernel, c.ceil_mode, spatial};
     expect_near(run_in_both(backward, random, {dy, e.position}, {wide_type(c.x)}, 1e-6)[0], e.dx, 1e-14, "dx");
   }
 }
@@ -137,16 +137,16 @@ TEST(MaxPoolKernel, InfinitiesAndNan) {
 
 TEST(AveragePoolKernel, ComputesTheDefinition) {
   std::mt19937 random(3);
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     for (const bool count_pad : {false, true}) {
       SCOPED_TRACE(fmt::format("{}, padding counts: {}", c.name, count_pad));
       const Dims y = output_dims(c);
       const HostTensor x = random_values(random, c.x), dy = random_values(random, y);
-      const Expected e = expected_average(c, count_pad, x, dy);
+      const ExpectedPool e = expected_average(c, count_pad, x, dy);
       const Shape kernel(c.kernel), spatial(Dims(c.x.begin() + 2, c.x.end()));
-      const AveragePool forward{window_of(c), kernel, c.ceil_mode, count_pad};
+      const AveragePool forward{pool_window(c), kernel, c.ceil_mode, count_pad};
       expect_near(run_in_both(forward, random, {x}, {wide_type(y)}, 1e-6)[0], e.y, 1e-14, "y");
-      const AveragePoolBackward backward{window_of(c), kernel, c.ceil_mode, count_pad, spatial};
+      const AveragePoolBackward backward{pool_window(c), kernel, c.ceil_mode, count_pad, spatial};
       expect_near(run_in_both(backward, random, {dy}, {wide_type(c.x)}, 1e-6)[0], e.dx, 1e-14, "dx");
     }
   }
@@ -154,20 +154,20 @@ TEST(AveragePoolKernel, ComputesTheDefinition) {
 
 TEST(PoolKernels, SeveralThreadsAgree) {
   std::mt19937 random(4);
-  const Case c{"", {5, 24, 16, 16}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
+  const PoolCase c{"", {5, 24, 16, 16}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
   const Dims y = output_dims(c);
   const HostTensor x = random_values(random, c.x), dy = random_values(random, y);
-  const Expected max = expected_max(c, x, dy), average = expected_average(c, true, x, dy);
+  const ExpectedPool max = expected_max(c, x, dy), average = expected_average(c, true, x, dy);
   const Shape kernel(c.kernel), spatial(Dims{16, 16});
   const auto forward =
-      run_in_both(MaxPool{window_of(c), kernel, false}, random, {x}, {wide_type(y), {DataType::i32, Shape(y)}}, 0, 2);
+      run_in_both(MaxPool{pool_window(c), kernel, false}, random, {x}, {wide_type(y), {DataType::i32, Shape(y)}}, 0, 2);
   EXPECT_EQ(forward[0], max.y);
-  expect_near(run_in_both(MaxPoolBackward{window_of(c), kernel, false, spatial}, random, {dy, max.position},
+  expect_near(run_in_both(MaxPoolBackward{pool_window(c), kernel, false, spatial}, random, {dy, max.position},
                           {wide_type(c.x)}, 1e-6, 2)[0],
               max.dx, 1e-14, "dx");
-  expect_near(run_in_both(AveragePool{window_of(c), kernel, false, true}, random, {x}, {wide_type(y)}, 1e-6, 2)[0],
+  expect_near(run_in_both(AveragePool{pool_window(c), kernel, false, true}, random, {x}, {wide_type(y)}, 1e-6, 2)[0],
               average.y, 1e-14, "average");
-  expect_near(run_in_both(AveragePoolBackward{window_of(c), kernel, false, true, spatial}, random, {dy},
+  expect_near(run_in_both(AveragePoolBackward{pool_window(c), kernel, false, true, spatial}, random, {dy},
                           {wide_type(c.x)}, 1e-6, 2)[0],
               average.dx, 1e-14, "average dx");
 }

@@ -60,7 +60,7 @@ struct ReduceCase {
 };
 
 // Elements of int types are few and small, so that products do not overflow.
-void check(const ReduceCase& c, int threads) {
+void check_reduce(const ReduceCase& c, int threads) {
   const DataType type = c.x.tensor.dtype;
   KernelOptions o;
   o.outputs = {{type, Shape(reduced_dims(c.x.tensor.dims, c.p.axes, c.p.keep))}};
@@ -113,7 +113,7 @@ TEST_P(ReduceKinds, EqualsLoops) {
     }
     if (type == DataType::u16 && GetParam() == Reduction::sum && x.element_count() > 3000) continue;
     const Layout layout = random_layout(random, dims);
-    check({{GetParam(), axes, random() % 2 == 0}, {std::move(x), layout}}, 1 + static_cast<int>(random() % 2));
+    check_reduce({{GetParam(), axes, random() % 2 == 0}, {std::move(x), layout}}, 1 + static_cast<int>(random() % 2));
   }
 }
 
@@ -230,7 +230,7 @@ TEST(Reduce, BiasGradientsAndGlobalPoolsTakeAnyLayout) {
         const KernelResult r = run_kernel(Reduce{kind, axes, false}, {{x, layout}}, o);
         EXPECT_FALSE(r.reordered[0]) << layout.text();
         EXPECT_TRUE(r.output_layouts[0].is_row_major()) << layout.text();
-        check({{kind, axes, false}, {x, layout}}, 1);
+        check_reduce({{kind, axes, false}, {x, layout}}, 1);
       }
     }
   }

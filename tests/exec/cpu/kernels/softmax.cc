@@ -4,7 +4,7 @@ namespace arbalest {
 namespace {
 
 // exp(x) / sum exp along the axis, without the shift that keeps large values finite; inputs here are small.
-HostTensor expected(const HostTensor& x, int axis, bool log) {
+HostTensor expected_softmax(const HostTensor& x, int axis, bool log) {
   const auto a = static_cast<size_t>(axis);
   Dims reduced = x.dims;
   reduced[a] = 1;
@@ -33,7 +33,7 @@ TEST(SoftmaxKernel, ComputesTheDefinitionAndItsDerivative) {
         const HostTensor x = random_values(random, dims), dy = random_values(random, dims);
         const Softmax forward{axis, log};
         const HostTensor y = run_in_both(forward, random, {x}, {wide_type(dims)}, 1e-6)[0];
-        expect_near(y, expected(x, axis, log), 1e-13, "y");
+        expect_near(y, expected_softmax(x, axis, log), 1e-13, "y");
         const HostTensor f32_y = y.to_f32().to(DataType::f64);
         const HostTensor dx = run_in_both(SoftmaxBackward{axis, log}, random, {f32_y, dy}, {wide_type(dims)}, 1e-6)[0];
         const HostTensor numeric = numeric_gradient(
@@ -78,7 +78,7 @@ struct LossCase {
 // The loss by its definition: -w log softmax, summed or averaged over the weights that count.
 HostTensor expected_loss(const LossCase& c, const HostTensor& x, const std::vector<int64_t>& labels,
                          const HostTensor& weights, const Dims& label_dims) {
-  const HostTensor log_p = expected(x, c.axis, true);
+  const HostTensor log_p = expected_softmax(x, c.axis, true);
   const Dims strides = row_major_strides(x.dims);
   std::vector<double> losses;
   double weight_sum = 0, total = 0;
@@ -134,7 +134,7 @@ TEST(CrossEntropyKernel, ComputesTheDefinitionAndItsDerivative) {
         const std::vector<TensorType> outputs = {wide_type(loss.dims), wide_type(dims)};
         const auto results = run_in_both(forward, random, inputs, outputs, 1e-6);
         expect_near(results[0], loss, 1e-13, "loss");
-        expect_near(results[1], expected(x, axis, false), 1e-13, "probabilities");
+        expect_near(results[1], expected_softmax(x, axis, false), 1e-13, "probabilities");
 
         const HostTensor dloss = random_values(random, loss.dims);
         std::vector<HostTensor> backward = {results[1].to_f32().to(DataType::f64), label_tensor, dloss};
