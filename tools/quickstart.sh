@@ -10,7 +10,7 @@ run() {
 }
 
 tools/install_packages.sh
-run cmake -G Ninja -B build -DCMAKE_BUILD_TYPE=Release
+run cmake -G Ninja -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON
 run ninja -C build arbalest
 run build/arbalest new lenet -o lenet.onnx
 run build/arbalest train lenet.onnx --data fashion-mnist --sync sma --learners 2 --batch 16 --epochs 5 --lr 0.004 --momentum 0.9 -o lenet-trained.onnx

@@ -32,7 +32,7 @@ trap '[ $? -eq 0 ] || printf "\nFAILED: %s (after %d s)\n" "$stage" $((SECONDS -
 build() {
   local folder=$1 targets=$2
   shift 2
-  cmake -G Ninja -B "$folder" "$@" >"$folder.log" 2>&1 || { cat "$folder.log"; return 1; }
+  cmake -G Ninja -B "$folder" -DCMAKE_UNITY_BUILD=ON "$@" >"$folder.log" 2>&1 || { cat "$folder.log"; return 1; }
   rm "$folder.log"
   # shellcheck disable=SC2086
   ninja -C "$folder" --quiet $targets
