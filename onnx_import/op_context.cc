@@ -16,6 +16,12 @@ std::vector<int64_t> OpContext::constant_integers(int i) {
   return numbers;
 }
 
+int64_t OpContext::constant_integer(int i) {
+  const std::vector<int64_t> numbers = constant_integers(i);
+  require(numbers.size() == 1, "input {} has {} elements, expected one", i, numbers.size());
+  return numbers[0];
+}
+
 std::optional<std::vector<double>> OpContext::constant_numbers(int i) {
   const TensorPtr tensor = constant_tensor(i);
   if (!tensor) return std::nullopt;

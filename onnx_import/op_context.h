@@ -90,6 +90,7 @@ class OpContext {
   virtual std::vector<Dim> contents(int i) = 0;
   // The same as plain numbers (axes, repeats, ...).
   std::vector<int64_t> constant_integers(int i);
+  int64_t constant_integer(int i);  // of one element
   // A constant input of any type; null when it is not constant.
   virtual TensorPtr constant_tensor(int i) = 0;
   // The elements of a constant input as doubles, none when it is not constant (bounds, scales, exponents).

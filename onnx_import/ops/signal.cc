@@ -25,12 +25,6 @@ Value written_out(Builder& b, const Dims& dims, DataType type, F&& element) {
   return b.constant(std::make_shared<const HostTensor>(t.to(type)));
 }
 
-int64_t one_integer(OpContext& op, int input) {
-  const std::vector<int64_t> numbers = op.constant_integers(input);
-  require(numbers.size() == 1, "input {} has {} elements, expected one", input, numbers.size());
-  return numbers[0];
-}
-
 DataType output_type(OpContext& op) {
   const auto given = static_cast<int32_t>(op.attribute("output_datatype", 1));
   const auto type = data_type_of_onnx(given);
@@ -42,7 +36,7 @@ DataType output_type(OpContext& op) {
 // HannWindow, HammingWindow, BlackmanWindow-17: a - b cos(2 pi n / N) + c cos(4 pi n / N)
 Translation window(double a, double b, double c) {
   return [=](OpContext& op) {
-    const int64_t size = one_integer(op, 0);
+    const int64_t size = op.constant_integer(0);
     const double period = static_cast<double>(op.attribute("periodic", 1) != 0 ? size : size - 1);
     const auto element = [&](int64_t n) {
       const double angle = 2 * kPi * static_cast<double>(n) / period;
@@ -109,12 +103,12 @@ Values dft(OpContext& op) {
   const Value x = op.input(0);
   require(x.rank() >= 2, "the input has shape {}, expected at least 2 axes", to_string(x.shape()));
   int64_t given = op.version() < 20 ? op.attribute("axis", 1) : -2;
-  if (op.version() >= 20 && op.has_input(2)) given = one_integer(op, 2);
+  if (op.version() >= 20 && op.has_input(2)) given = op.constant_integer(2);
   const int axis = normalise_axis(given, x.rank());
   require(axis < x.rank() - 1, "axis {} holds the parts of complex numbers", axis);
   Transform t{0, op.attribute("inverse", 0) != 0, op.attribute("onesided", 0) != 0};
   const int64_t size = transform_size(x.shape()[static_cast<size_t>(axis)]);
-  t.length = op.has_input(1) ? one_integer(op, 1) : t.inverse && t.one_sided ? 2 * (size - 1) : size;
+  t.length = op.has_input(1) ? op.constant_integer(1) : t.inverse && t.one_sided ? 2 * (size - 1) : size;
   require(t.length > 0, "a transform of {} samples", t.length);
   std::vector<int> swap;
   for (int i = 0; i < x.rank(); ++i) swap.push_back(i);
@@ -125,7 +119,7 @@ Values dft(OpContext& op) {
 // STFT-17: frames of the signal, each multiplied with the window and transformed
 Values stft(OpContext& op) {
   const Value given = op.input(0);
-  const int64_t step = one_integer(op, 1);
+  const int64_t step = op.constant_integer(1);
   require(step > 0, "a frame step of {}", step);
   require(given.rank() == 2 || given.rank() == 3, "the signal has shape {}", to_string(given.shape()));
   const Shape& s = given.shape();
@@ -133,7 +127,7 @@ Values stft(OpContext& op) {
   const int64_t size = transform_size(s[1]);
   Transform t{size, false, op.attribute("onesided", 1) != 0};
   if (op.has_input(2)) t.length = transform_size(op.input(2).shape().element_count());
-  if (op.has_input(3)) t.length = one_integer(op, 3);
+  if (op.has_input(3)) t.length = op.constant_integer(3);
   require(0 < t.length && t.length <= size, "frames of {} samples of a signal of {}", t.length, size);
   const int64_t frames = 1 + (size - t.length) / step;
   const auto position = [&](int64_t i) { return static_cast<double>(i / t.length * step + i % t.length); };

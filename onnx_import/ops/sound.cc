@@ -18,12 +18,6 @@ void require_table(int64_t rows, int64_t columns) {
 double mel(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double hertz(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
-int64_t one_integer(OpContext& op, int input) {
-  const std::vector<int64_t> numbers = op.constant_integers(input);
-  require(numbers.size() == 1, "input {} has {} elements, expected one", input, numbers.size());
-  return numbers[0];
-}
-
 double one_number(OpContext& op, int input) {
   const auto number = op.constant_number(input);
   if (!number) throw Error(ErrorKind::unsupported, "input {} is computed from the data", input);
@@ -32,7 +26,7 @@ double one_number(OpContext& op, int input) {
 
 // MelWeightMatrix-17: triangles over the bins of a spectrum, their corners evenly spaced in mel
 Values mel_weight_matrix(OpContext& op) {
-  const int64_t bands = one_integer(op, 0), length = one_integer(op, 1), rate = one_integer(op, 2);
+  const int64_t bands = op.constant_integer(0), length = op.constant_integer(1), rate = op.constant_integer(2);
   const double lowest = mel(one_number(op, 3)), highest = mel(one_number(op, 4));
   const auto onnx_type = static_cast<int32_t>(op.attribute("output_datatype", 1));
   const auto type = data_type_of_onnx(onnx_type);
