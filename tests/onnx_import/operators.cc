@@ -129,7 +129,7 @@ TEST(Operators, Elementwise) {
              "%1 = Map(%0, %c) {expression max(x0, x1)} : float32 N x 3"}},
            {"to integers", "Cast", 13, {x}, {{"to", 7}}, {"%0 = Map(%a) {expression int64(x0)} : int64 N x 3"}},
            {"to half is nothing", "Cast", 13, {x}, {{"to", 10}}, {}},
-           {"to text", "Cast", 13, {x}, {{"to", 8}}, {}, "attribute 'to': type string"},
+           {"to text", "Cast", 13, {x}, {{"to", 8}}, {}, "a cast to string"},
        }) {
     check(row);
   }
