@@ -84,6 +84,7 @@ Imported import_with_data(const ModelFile& model, ImportOptions options, const D
 
 std::optional<int64_t> size_of(const Graph& graph, const std::string& symbol,
                                const std::map<std::string, HostTensor>& feeds) {
+  if (symbol.empty()) return std::nullopt;
   for (const auto& [name, value] : feeds) {
     const GraphInput* input = graph.find_input(name);
     if (!input) continue;

@@ -5,6 +5,7 @@
 
 #include "graph/base/error.h"
 #include "onnx_import/export_batch.h"
+#include "onnx_import/known_number.h"
 
 namespace arbalest {
 namespace {
@@ -20,32 +21,6 @@ Value condition(const Value& v) {
   require(v.dtype() == DataType::boolean && v.shape().element_count() == Dim(1),
           "the condition is {}, expected one bool", to_string(v.type()));
   return reshape(v, {});
-}
-
-// The one element of a value, where it is computed from constants only. Contents have whole numbers and shapes; this
-// looks through a chain of other arithmetic (a trip count, a comparison of floats).
-std::optional<double> known_number(const Value& v, int& steps_left) {
-  const auto& contents = contents_of(v);
-  if (contents && contents->size() == 1 && contents->front().is_constant())
-    return static_cast<double>(contents->front().value());
-  const Node* producer = v.builder().graph().producer(v.id());
-  if (!producer || --steps_left < 0 || !(v.shape().element_count() == Dim(1))) return std::nullopt;
-  if (const auto* constant = std::get_if<Constant>(&producer->primitive))
-    return constant->value->to(DataType::f64).as<double>()[0];
-  const auto* arithmetic = std::get_if<Map>(&producer->primitive);
-  if (!arithmetic && !std::holds_alternative<Reshape>(producer->primitive)) return std::nullopt;
-  std::vector<double> operands;
-  for (const ValueId input : producer->inputs) {
-    const auto operand = known_number(v.builder().value(input), steps_left);
-    if (!operand) return std::nullopt;
-    operands.push_back(*operand);
-  }
-  return arithmetic ? evaluate(arithmetic->expression, operands) : operands[0];
-}
-
-std::optional<double> known_number(const Value& v) {
-  int steps = 1000;
-  return known_number(v, steps);
 }
 
 // What is known of a condition at import.

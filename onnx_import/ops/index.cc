@@ -7,6 +7,7 @@
 #include "graph/contents.h"
 #include "graph/element_index.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/known_number.h"
 #include "onnx_import/op_context.h"
 
 namespace arbalest {
@@ -313,7 +314,7 @@ Values range(OpContext& op) {
     for (int64_t i = 0; i < count.value(); ++i) numbers.push_back(start[0] + i * step[0]);
     return {op.builder().integers(numbers, {Dim(static_cast<int64_t>(numbers.size()))}, type)};
   }
-  const auto start = op.constant_number(0), limit = op.constant_number(1), step = op.constant_number(2);
+  const auto start = known_number(op.input(0)), limit = known_number(op.input(1)), step = known_number(op.input(2));
   if (!start || !limit || !step) throw Error(ErrorKind::unsupported, "a range whose bounds are computed from the data");
   require(*step != 0, "delta is 0");
   const double count = std::ceil((*limit - *start) / *step);
