@@ -2,8 +2,8 @@
 //
 // A message is known by where its first byte lies in the model's bytes: a TensorProto (of an initializer, or the
 // `value` of a Constant), a SparseTensorProto (initializer), or an AttributeProto (value_float, value_floats,
-// sparse_value of a Constant). A name of the main graph (or of an algorithm of training_info) means its tensors; only the
-// others are searched in subgraphs. Internal error for a name that is not there and for another shape.
+// sparse_value of a Constant). A name of the main graph (or of an algorithm of training_info) means its tensors; only
+// the others are searched in subgraphs. Internal error for a name that is not there and for another shape.
 #pragma once
 
 #include <deque>

@@ -87,12 +87,12 @@ Values add_parameters(Builder& builder, const std::vector<ModelTensor>& tensors,
   for (size_t i = 0; i < tensors.size(); ++i) {
     const ModelTensor& t = tensors[i];
     if (!t.value || !reports[i].trains || follows.count(t.name)) continue;
-    const auto initial =
-        t.value->dtype == DataType::f32 ? t.value : std::make_shared<const HostTensor>(t.value->to_f32());
-    Value value = builder.add_input(t.name, InputRole::parameter, {DataType::f32, Shape(initial->dims)}, initial);
+    const bool as_it_is = t.value->dtype == DataType::f32 || (wanted.float64 && t.value->dtype == DataType::f64);
+    const auto initial = as_it_is ? t.value : std::make_shared<const HostTensor>(t.value->to_f32());
+    Value value = builder.add_input(t.name, InputRole::parameter, {initial->dtype, Shape(initial->dims)}, initial);
     for (const GivenForms::Mask& mask : given.masks)
       if (mask.name == t.name) value = masked(builder, value, mask);
-    values[i] = t.value->dtype == DataType::f64 ? cast(value, DataType::f64) : value;
+    values[i] = t.value->dtype == DataType::f64 && !as_it_is ? cast(value, DataType::f64) : value;
     by_name[t.name] = values[i];
   }
   for (const GivenForms::Tie& tie : given.ties) {

@@ -19,6 +19,7 @@ namespace arbalest {
 struct ParameterForms {
   // Pairs of tensors that train as one, of equal or transposed shapes: the second follows the first.
   std::vector<std::pair<std::string, std::string>> ties;
+  bool float64 = false;  // float64 tensors train as they are, without masters
   // Of some tensors only the entries where the mask is not 0 train.
   std::map<std::string, TensorPtr> masks;
 };

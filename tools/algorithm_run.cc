@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/open_sizes.h"
+
 namespace arbalest::tools {
 namespace {
 
@@ -33,9 +35,8 @@ AlgorithmRun::Part AlgorithmRun::prepare(BoundGraph bound) const {
       options.outputs.push_back(output);
   Tensors values = feeds_;
   values.insert(tensors_.begin(), tensors_.end());
-  Imported imported = import_model(*bound.model, options);
-  options.bindings = bindings_of(imported.graph, values);
-  imported = import_model(*bound.model, options);
+  options.bindings = sizes_of(declared_inputs(*bound.model, options), values);
+  const Imported imported = import_model(*bound.model, options);
   return {std::move(bound), std::make_unique<ForwardRun>(imported.graph, values, threads_)};
 }
 

@@ -82,17 +82,17 @@ Imported import_with_data(const ModelFile& model, ImportOptions options, const D
   return import_model(model, options);
 }
 
-std::optional<int64_t> size_of(const Graph& graph, const std::string& symbol,
-                               const std::map<std::string, HostTensor>& feeds) {
-  if (symbol.empty()) return std::nullopt;
-  for (const auto& [name, value] : feeds) {
-    const GraphInput* input = graph.find_input(name);
-    if (!input) continue;
-    const Shape& shape = graph.at(input->value).type.shape;
-    for (size_t axis = 0; axis < shape.size() && axis < value.dims.size(); ++axis)
-      if (symbol_of(shape[axis]) == symbol) return value.dims[axis];
+Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds) {
+  Bindings bindings;
+  for (const auto& [name, type] : declared.types) {
+    const auto value = feeds.find(name);
+    if (value == feeds.end()) continue;
+    for (size_t axis = 0; axis < std::min(type.shape.size(), value->second.dims.size()); ++axis) {
+      const std::string symbol = symbol_of(type.shape[axis]);
+      if (!symbol.empty()) bindings.emplace(symbol, value->second.dims[axis]);
+    }
   }
-  return std::nullopt;
+  return bindings;
 }
 
 }  // namespace arbalest::tools

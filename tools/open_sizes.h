@@ -16,8 +16,7 @@ Bindings read_sizes(const std::vector<std::string>& given);
 // unless a loop runs over its axis and the data tell its size. Usage error for a size of an axis that no input has.
 Imported import_with_data(const ModelFile& model, ImportOptions options, const DataFacts& data);
 
-// The size that the fed values give to a symbol; none where no input shows it.
-std::optional<int64_t> size_of(const Graph& graph, const std::string& symbol,
-                               const std::map<std::string, HostTensor>& feeds);
+// The sizes that the fed values give to the open axes of the inputs.
+Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds);
 
 }  // namespace arbalest::tools

@@ -34,8 +34,9 @@ ModelPtr in_inference_form(const ModelPtr& model) {
   bool changed = false;
   for (auto& node : *graph.mutable_node()) {
     if (node.op_type() != "BatchNormalization" || !domain_of(node).empty()) continue;
-    const auto* mode = find_attribute(node, "training_mode");
-    if (node.output_size() == 1 && opset >= 7 && !(mode && mode->i() != 0)) continue;
+    const auto* mode = find_attribute(node, opset < 7 ? "is_test" : "training_mode");
+    const bool inference = opset < 7 ? mode && mode->i() != 0 : !mode || mode->i() == 0;
+    if (node.output_size() == 1 && inference) continue;
     changed = true;
     for (int i = 1; i < node.output_size(); ++i) {
       const int statistic = i % 2 == 1 ? 3 : 4;  // the mean comes first, new or saved

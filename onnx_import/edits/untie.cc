@@ -10,7 +10,7 @@
 namespace arbalest {
 namespace {
 
-using Places = std::vector<ReaderPlace>;
+using UsePlaces = std::vector<ReaderPlace>;
 
 bool is_scale_or_bias(const ReaderPlace& place) {
   const std::string& op = place.node->op_type();
@@ -35,12 +35,12 @@ bool has_equal_values(const HostTensor& t) {
 // A layer that is meant to be used several times shares its matrices too; then nothing is taken apart.
 int untie_merged(const ModelFile& file, onnx::ModelProto& model, std::vector<std::string>& notices) {
   onnx::GraphProto& graph = *model.mutable_graph();
-  std::unordered_map<std::string, Places> readers;
+  std::unordered_map<std::string, UsePlaces> readers;
   for (auto& node : *graph.mutable_node())
     for (int i = 0; i < node.input_size(); ++i) readers[node.input(i)].push_back({&node, i});
   std::vector<const onnx::TensorProto*> merged;
   for (const auto& tensor : graph.initializer()) {
-    const Places& places = readers[tensor.name()];
+    const UsePlaces& places = readers[tensor.name()];
     if (std::count_if(places.begin(), places.end(), is_weight) > 1) return 0;
     const bool is_merged = places.size() > 1 && std::all_of(places.begin(), places.end(), is_scale_or_bias);
     if (is_merged && tensor.dims_size() == 1 && tensor.dims(0) > 1) merged.push_back(&tensor);
@@ -49,7 +49,7 @@ int untie_merged(const ModelFile& file, onnx::ModelProto& model, std::vector<std
   std::vector<onnx::TensorProto> added;
   for (const onnx::TensorProto* tensor : merged) {
     if (!has_equal_values(read_tensor(*tensor, file))) continue;
-    const Places& places = readers[tensor->name()];
+    const UsePlaces& places = readers[tensor->name()];
     std::vector<std::string> layers{fmt::format("'{}'", node_name(*places[0].node))};
     for (size_t i = 1; i < places.size(); ++i) {
       onnx::TensorProto copy = *tensor;

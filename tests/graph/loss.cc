@@ -176,7 +176,7 @@ label %label/box : float32 N x 4
 %0, %1 = CrossEntropy(%x, %label/cls) {axis 1, reduction mean, ignore_index none, weights no} : float32 scalar, float32 N x 10  # loss
 %2 = Map(%z, %label/box) {expression (x0 - x1) * (x0 - x1)} : float32 N x 4  # loss
 %3 = Reduce(%2) {kind mean, axes [0, 1], keep no} : float32 scalar  # loss
-%4 = Map(%3) {expression x0 * 0.5} : float32 scalar  # loss
+%4 = Map(%3) {expression 0.5 * x0} : float32 scalar  # loss
 %5 = Map(%0, %4) {expression x0 + x1} : float32 scalar  # loss
 loss = %5
 )");

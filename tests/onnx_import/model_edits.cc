@@ -214,7 +214,9 @@ TEST(InferenceForm, ComputesWithRunningStatistics) {
     const ModelPtr form = in_inference_form(model);
     EXPECT_FALSE(has_batch_statistics(form));
     EXPECT_EQ(read_initializers(*form), read_initializers(*model));
-    if (m.graph.outputs.size() > 1) EXPECT_NE(import_model(*form, {}).graph.find_output("new_mean"), nullptr);
+    if (m.graph.outputs.size() > 1) {
+      EXPECT_NE(import_model(*form, {}).graph.find_output("new_mean"), nullptr);
+    }
     EXPECT_EQ(in_inference_form(form), form);  // nothing left to change
   }
 }

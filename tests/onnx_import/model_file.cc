@@ -10,8 +10,8 @@
 #include "onnx_import/model_builder.h"
 #include "onnx_import/tensor_reader.h"
 #include "tests/onnx_import/fixtures.h"
-#include "tools/mentions.h"
 #include "tests/temporary_folder.h"
+#include "tools/mentions.h"
 
 namespace arbalest {
 namespace {
@@ -19,8 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const fs::path kData = ARBALEST_TEST_DATA;
 
 // Reads the file and all tensors of its main graph.
 std::string fault_of_file(const fs::path& path) {

@@ -137,6 +137,7 @@ std::map<std::string, HostTensor> run_model(const ModelFile& file) {
 HostTensor gradient_of_sum(const ModelFile& file, const std::string& parameter) {
   ImportOptions options;
   options.selection.train = {parameter};
+  options.forms.float64 = true;
   Imported imported = import_model(file, options);
   add_sum_of_outputs(imported.graph, false);
   GraphRunner runner(imported.graph, true, nullptr);
@@ -150,6 +151,7 @@ void check_gradient(const std::string& name, const ModelBuilder& model, const st
     const ModelFile file = parse_model_file(model.bytes(), name + ".onnx");
     ImportOptions options;
     options.selection.train = parameters;
+    options.forms.float64 = true;
     Imported imported = import_model(file, options);
     add_sum_of_outputs(imported.graph, true);
     GraphRunner training(imported.graph, true, nullptr);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "onnx_import/importer.h"
-#include "tools/mentions.h"
 #include "tests/onnx_import/operator_check.h"
+#include "tools/mentions.h"
 
 namespace arbalest {
 namespace {
