@@ -105,7 +105,7 @@ Values grid_sample(OpContext& op) {
   const Value image = position_numbers(op.builder(), x.shape()[0], 0, grid.rank() - 1);
   std::vector<Tap> sum{{image, Value()}};
   for (int i = 0; i < axes; ++i) {
-    const int64_t size = known_size(x.shape()[static_cast<size_t>(i + 2)], "an axis of the image");
+    const int64_t size = known_size(x.shape()[static_cast<size_t>(i) + 2], "an axis of the image");
     require(size > 0, "the image has shape {}", to_string(x.shape()));
     const std::vector<Tap> taps = taps_of_axis(grid_component(grid, axes - 1 - i), g, static_cast<double>(size));
     std::vector<Tap> next;

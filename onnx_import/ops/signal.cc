@@ -130,7 +130,10 @@ Values stft(OpContext& op) {
   if (op.has_input(3)) t.length = op.constant_integer(3);
   require(0 < t.length && t.length <= size, "frames of {} samples of a signal of {}", t.length, size);
   const int64_t frames = 1 + (size - t.length) / step;
-  const auto position = [&](int64_t i) { return static_cast<double>(i / t.length * step + i % t.length); };
+  const auto position = [&](int64_t i) {
+    const int64_t frame = i / t.length;
+    return static_cast<double>(frame * step + i % t.length);
+  };
   Value framed = gather(x, written_out(op.builder(), {frames, t.length}, DataType::i64, position), 1);
   if (op.has_input(2)) framed = framed * reshape(op.input(2), {t.length, 1});
   return {transformed(framed, t)};
