@@ -20,6 +20,14 @@ int64_t known(const Dim& d, const char* what) {
 
 Value sum_of(const Value& a, const Value& b) { return a ? a + b : b; }
 
+// All queries of one key head are rows of one product: [batch, key heads, rows, size of the last axis].
+Value rows_of_key_heads(const Value& x, const Value& k) {
+  const Shape& s = x.shape();
+  const int64_t heads = known(s[1], "the number of heads"), key_heads = known(k.shape()[1], "the number of key heads");
+  require(key_heads > 0 && heads % key_heads == 0, "{} query heads for {} key heads", heads, key_heads);
+  return reshape(x, {s[0], key_heads, s[2] * (heads / key_heads), s[3]});
+}
+
 }  // namespace
 
 Value split_heads(const Value& x, const Dim& heads) {
@@ -62,19 +70,24 @@ Value causal_condition(Builder& builder, const Dim& queries, const Dim& keys, co
   return map([](Scalar query, Scalar key, Scalar before) { return key <= query + before; }, i, j, offset);
 }
 
-Attended attend(const Value& q, const Value& k, const Value& v, const AttentionBias& bias, double scale,
-                double softcap) {
+Value attention_scores(const Value& q, const Value& k, const Value& v, double scale) {
   require(q.rank() == 4 && k.rank() == 4 && v.rank() == 4,
           "query, key and value have shapes {}, {} and {}, expected batch, heads, positions and channels",
           to_string(q.shape()), to_string(k.shape()), to_string(v.shape()));
   const Shape& s = q.shape();
-  const int64_t heads = known(s[1], "the number of heads"), key_heads = known(k.shape()[1], "the number of key heads");
-  require(key_heads > 0 && heads % key_heads == 0, "{} query heads for {} key heads", heads, key_heads);
-  // All queries of one key head are rows of one product.
-  const Dim rows = s[2] * (heads / key_heads), keys = k.shape()[2];
-  const Value grouped = reshape(scale == 1 ? q : q * scale, {s[0], key_heads, rows, s[3]});
+  const Value grouped = rows_of_key_heads(scale == 1 ? q : q * scale, k);
+  return reshape(matmul(grouped, k, false, true), {s[0], s[1], s[2], k.shape()[2]});
+}
+
+Value attention_values(const Value& probabilities, const Value& k, const Value& v) {
+  const Shape& s = probabilities.shape();
+  return reshape(matmul(rows_of_key_heads(probabilities, k), v), {s[0], s[1], s[2], v.shape()[3]});
+}
+
+Attended attend(const Value& q, const Value& k, const Value& v, const AttentionBias& bias, double scale,
+                double softcap) {
   Attended a;
-  a.scores = reshape(matmul(grouped, k, false, true), {s[0], s[1], s[2], keys});
+  a.scores = attention_scores(q, k, v, scale);
   a.capped = softcap == 0 ? a.scores : map([&](Scalar e) { return softcap * tanh(e / softcap); }, a.scores);
   Value added = bias.value(q.dtype());
   Value blocked;
@@ -93,8 +106,7 @@ Attended attend(const Value& q, const Value& k, const Value& v, const AttentionB
     a.probabilities =
         map([](Scalar is_blocked, Scalar p) { return select(is_blocked, 0.0, p); }, blocked, a.probabilities);
   }
-  const Value y = matmul(reshape(a.probabilities, {s[0], key_heads, rows, keys}), v);
-  a.y = reshape(y, {s[0], s[1], s[2], v.shape()[3]});
+  a.y = attention_values(a.probabilities, k, v);
   return a;
 }
 

@@ -36,6 +36,10 @@ class AttentionBias {
 // Query i reads key j if j <= i + offset (an int64 tensor that broadcasts against [.., queries, keys]).
 Value causal_condition(Builder& builder, const Dim& queries, const Dim& keys, const Value& offset);
 
+// scale q k' as [batch, heads, queries, keys], and the values by their probabilities.
+Value attention_scores(const Value& q, const Value& k, const Value& v, double scale);
+Value attention_values(const Value& probabilities, const Value& k, const Value& v);
+
 struct Attended {
   Value y;              // [batch, heads, queries, size of the values]
   Value scores;         // scale q k'
