@@ -82,17 +82,11 @@ Imported import_with_data(const ModelFile& model, ImportOptions options, const D
   return import_model(model, options);
 }
 
-Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds) {
-  Bindings bindings;
-  for (const auto& [name, type] : declared.types) {
-    const auto value = feeds.find(name);
-    if (value == feeds.end()) continue;
-    for (size_t axis = 0; axis < std::min(type.shape.size(), value->second.dims.size()); ++axis) {
-      const std::string symbol = symbol_of(type.shape[axis]);
-      if (!symbol.empty()) bindings.emplace(symbol, value->second.dims[axis]);
-    }
+void bind_sizes(const Shape& shape, const Dims& sizes, Bindings& bindings) {
+  for (size_t axis = 0; axis < std::min(shape.size(), sizes.size()); ++axis) {
+    const std::string symbol = symbol_of(shape[axis]);
+    if (!symbol.empty()) bindings.emplace(symbol, sizes[axis]);
   }
-  return bindings;
 }
 
 }  // namespace arbalest::tools

@@ -16,7 +16,7 @@ Bindings read_sizes(const std::vector<std::string>& given);
 // unless a loop runs over its axis and the data tell its size. Usage error for a size of an axis that no input has.
 Imported import_with_data(const ModelFile& model, ImportOptions options, const DataFacts& data);
 
-// The sizes that the fed values give to the open axes of the inputs.
-Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds);
+// Binds the open axes of a shape to the sizes of a value; those bound already stay.
+void bind_sizes(const Shape& shape, const Dims& sizes, Bindings& bindings);
 
 }  // namespace arbalest::tools

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tools/open_sizes.h"
+
 namespace arbalest::tools {
 namespace {
 
@@ -59,13 +61,7 @@ Bindings bindings_of(const Graph& graph, const Tensors& feeds) {
   for (const GraphInput& input : graph.inputs) {
     const auto value = feeds.find(input.name);
     if (input.role != InputRole::data || value == feeds.end()) continue;
-    const Shape& shape = graph.at(input.value).type.shape;
-    for (size_t axis = 0; axis < std::min(shape.size(), value->second.dims.size()); ++axis) {
-      std::vector<std::string> names;
-      shape[axis].add_symbols(names);
-      if (names.size() == 1 && shape[axis] == Dim::symbol(names[0]))
-        bindings.emplace(names[0], value->second.dims[axis]);
-    }
+    bind_sizes(graph.at(input.value).type.shape, value->second.dims, bindings);
   }
   return bindings;
 }
