@@ -223,28 +223,29 @@ void Trainer::keep() {
 }
 
 std::map<std::string, HostTensor> Trainer::trained() {
-  const std::byte* parameters = use_kept_ ? kept_parameters_.data() : this->parameters();
-  const std::byte* states = use_kept_ ? kept_states_.data() : this->states();
   std::map<std::string, HostTensor> tensors;
-  for (const ParameterSlot& slot : plan_->parameters()->slots())
-    tensors.emplace(slot.name, read_slot(slot, parameters, kernels_));
-  for (const ParameterSlot& slot : plan_->states()->slots())
-    tensors.emplace(slot.name, read_slot(slot, states, kernels_));
+  read_slots(*plan_->parameters(), use_kept_ ? kept_parameters_.data() : parameters(), tensors);
+  read_slots(*plan_->states(), use_kept_ ? kept_states_.data() : states(), tensors);
   return tensors;
 }
 
 std::map<std::string, HostTensor> Trainer::gradients(int learner) {
-  const auto* region = reinterpret_cast<const std::byte*>(memories_.at(static_cast<size_t>(learner))->gradients());
   std::map<std::string, HostTensor> tensors;
-  for (const ParameterSlot& slot : plan_->parameters()->slots())
-    tensors.emplace(slot.name, read_slot(slot, region, kernels_));
+  read_slots(*plan_->parameters(),
+             reinterpret_cast<const std::byte*>(memories_.at(static_cast<size_t>(learner))->gradients()), tensors);
   return tensors;
+}
+
+void Trainer::read_slots(const ParameterLayout& layout, const std::byte* region,
+                         std::map<std::string, HostTensor>& tensors) const {
+  for (const ParameterSlot& slot : layout.slots()) tensors.emplace(slot.name, read_slot(slot, region, kernels_));
 }
 
 size_t Trainer::learner_bytes() const {
   const size_t parameters = plan_->parameters()->bytes();
   return plan_->arena_bytes() + plan_->states()->bytes() +
-         parameters * static_cast<size_t>(2 + optimiser_->state_count());
+         parameters * static_cast<size_t>(2 + optimiser_->state_count() + (accumulate_ > 1 ? 1 : 0)) +
+         optimiser_->measure_count() * sizeof(double);
 }
 
 }  // namespace arbalest

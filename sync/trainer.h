@@ -100,6 +100,8 @@ class Trainer {
   void make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options);
   void forward_backward(int learner, int64_t iteration);
   double run_batch(int learner, int64_t step);
+  void read_slots(const ParameterLayout& layout, const std::byte* region,
+                  std::map<std::string, HostTensor>& tensors) const;
 
   const KernelSet& kernels_;
   LoadBatch load_;

@@ -58,10 +58,9 @@ OptimiserKind optimiser_by_name(const std::string& name) {
 Optimiser::Optimiser(const OptimiserOptions& options, std::vector<ParameterSegment> segments)
     : options_(options), segments_(std::move(segments)) {
   check_options(options_);
-  const bool second_moment = options_.kind == OptimiserKind::lion;
-  const bool root_mean_square = options_.kind == OptimiserKind::rmsprop;
+  const bool short_memory = options_.kind == OptimiserKind::lion || options_.kind == OptimiserKind::rmsprop;
   if (!options_.beta1) options_.beta1 = 0.9;
-  if (!options_.beta2) options_.beta2 = second_moment || root_mean_square ? 0.99 : 0.999;
+  if (!options_.beta2) options_.beta2 = short_memory ? 0.99 : 0.999;
   if (!options_.epsilon) {
     options_.epsilon = options_.kind == OptimiserKind::adagrad ? 1e-10
                        : options_.kind == OptimiserKind::lamb  ? 1e-6

@@ -41,8 +41,7 @@ struct SgdRule {
     V direction(V g, V w, T* const* states, int64_t i) const {
       const V step = hn::MulAdd(decay, w, g);
       if constexpr (kMomentum == Momentum::none) return step;
-      const V v = hn::MulAdd(momentum, this->load(states[0] + i), hn::Mul(fresh, step));
-      hn::StoreU(v, this->d, states[0] + i);
+      const V v = this->blend(states[0] + i, momentum, fresh, step);
       return kMomentum == Momentum::nesterov ? hn::MulAdd(momentum, v, step) : v;
     }
   };
@@ -55,14 +54,11 @@ struct LarsRule {
     using V = hn::Vec<D>;
     using T = hn::TFromD<D>;
     const V momentum = this->set(this->c.momentum), decay = this->set(this->c.weight_decay),
-            rate_ratio = this->set(this->c.learning_rate * this->c.ratio);
+            rate_ratio = this->set(this->c.learning_rate * this->c.ratio), one = this->set(1);
     double rate() const { return 1; }
     V direction(V g, V w, T* const* states, int64_t i) const {
       const V step = hn::Mul(rate_ratio, hn::MulAdd(decay, w, g));
-      if (states[0] == nullptr) return step;
-      const V v = hn::MulAdd(momentum, this->load(states[0] + i), step);
-      hn::StoreU(v, this->d, states[0] + i);
-      return v;
+      return states[0] == nullptr ? step : this->blend(states[0] + i, momentum, one, step);
     }
   };
 };
