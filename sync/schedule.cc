@@ -86,7 +86,7 @@ std::vector<double> Schedule::steps() const {
 
 bool Schedule::observe(double loss) {
   if (options_.kind != ScheduleKind::plateau) return false;
-  if (!state_.observed || loss < state_.best * (1 - 1e-4)) {
+  if (std::isfinite(loss) && (!state_.observed || loss < state_.best * (1 - 1e-4))) {
     state_.observed = true;
     state_.best = loss;
     state_.waited = 0;

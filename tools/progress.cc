@@ -80,7 +80,8 @@ EpochRecord epoch_record(const nlohmann::json& event) {
   e.loss = event.at("loss").get<double>();
   e.images_per_second = event.at("images_per_second").get<double>();
   if (event.contains("accuracy")) e.accuracy = event["accuracy"].get<double>();
-  if (event.contains("test_loss")) e.evaluation_loss = event["test_loss"].get<double>();
+  if (event.contains("test_loss"))
+    e.evaluation_loss = event["test_loss"].is_number() ? event["test_loss"].get<double>() : NAN;  // JSON has none
   return e;
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -36,9 +35,6 @@ ModelEvaluator::Options evaluation_options(const Session& s, const TrainingArgum
   options.batch = s.fixed_batch().value_or(100);
   return options;
 }
-
-std::string exact(double x) { return fmt::format("{:a}", x); }
-double exact(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
 
 std::string layout_text(const ParameterLayout& layout) {
   std::string text;
@@ -157,17 +153,20 @@ void TrainingRun::write_checkpoint() {
   last_checkpoint_ = iterations_;
   Checkpoint c;
   const Schedule::State& s = schedule_.state();
-  nlohmann::json records = nlohmann::json::array();
-  for (const EpochRecord& record : records_) records.push_back(to_json(record));
+  nlohmann::json progress = {
+      {"training_seconds", training_seconds_},  // numbers are written so that they come back exact
+      {"part_begin", part_begin_},
+      {"part_seconds", part_seconds_},
+      {"part_loss", part_loss_},
+      {"schedule", {s.factor, s.best, s.waited, s.observed}},
+      {"records", nlohmann::json::array()}};
+  for (const EpochRecord& record : records_) progress["records"].push_back(to_json(record));
+  if (best_) progress["best"] = to_json(*best_);
   c.facts = {{"run", identity()},
              {"layout", layout_text(*trainer_.plan().parameters())},
              {"iteration", std::to_string(iterations_)},
              {"examples", std::to_string(iterations_ * examples_of_step())},
-             {"training seconds", exact(training_seconds_)},
-             {"part", fmt::format("{} {} {}", part_begin_, exact(part_seconds_), exact(part_loss_))},
-             {"schedule", fmt::format("{} {} {} {}", exact(s.factor), exact(s.best), s.waited, s.observed ? 1 : 0)},
-             {"records", records.dump()}};
-  if (best_) c.facts["best"] = to_json(*best_).dump();
+             {"progress", progress.dump()}};
   c.add("run/", trainer_.arrays());
   for (auto& [name, tensor] : trainer_.trained()) c.arrays["model/" + name] = tensor.bytes;
   for (const auto& [name, tensor] : best_tensors_) c.arrays["best/" + name] = tensor.bytes;
@@ -185,25 +184,23 @@ void TrainingRun::restore() {
                 "{}: its arrays are laid out for another processor or version; another --seed starts from its model",
                 found_->path);
   c.copy_to("run/", arrays);
-  training_seconds_ = exact(c.fact("training seconds"));
-  char seconds[64] = {}, loss[64] = {}, factor[64] = {}, best[64] = {};
-  Schedule::State state;
-  int observed = 0;
-  if (std::sscanf(c.fact("part").c_str(), "%ld %63s %63s", &part_begin_, seconds, loss) != 3 ||
-      std::sscanf(c.fact("schedule").c_str(), "%63s %63s %d %d", factor, best, &state.waited, &observed) != 4)
-    throw Error(ErrorKind::model, "{}: its facts cannot be read", found_->path);
-  part_seconds_ = std::strtod(seconds, nullptr);
-  part_loss_ = std::strtod(loss, nullptr);
-  state.factor = std::strtod(factor, nullptr);
-  state.best = std::strtod(best, nullptr);
-  state.observed = observed != 0;
-  schedule_.set_state(state);
-  for (const nlohmann::json& record : nlohmann::json::parse(c.fact("records")))
-    records_.push_back(epoch_record(record));
-  if (!c.facts.contains("best")) return;
-  best_ = epoch_record(nlohmann::json::parse(c.fact("best")));
+  const nlohmann::json progress = nlohmann::json::parse(c.fact("progress"));
+  training_seconds_ = progress.at("training_seconds");
+  part_begin_ = progress.at("part_begin");
+  part_seconds_ = progress.at("part_seconds");
+  part_loss_ = progress.at("part_loss");
+  const nlohmann::json& s = progress.at("schedule");
+  schedule_.set_state({s.at(0), s.at(1), s.at(2), s.at(3)});
+  for (const nlohmann::json& record : progress.at("records")) records_.push_back(epoch_record(record));
+  if (!progress.contains("best")) return;
+  best_ = epoch_record(progress["best"]);
+  if (!o_.keep_best) return;
   best_tensors_ = trainer_.trained();
-  for (auto& [name, tensor] : best_tensors_) c.copy_to("best/", {{name, std::span(tensor.bytes)}});
+  std::vector<NamedBytes> places;
+  for (auto& [name, tensor] : best_tensors_) places.push_back({name, std::span(tensor.bytes)});
+  if (!c.fits("best/", places))
+    throw Error(ErrorKind::usage, "--keep-best: the run of {} did not keep it", found_->path);
+  c.copy_to("best/", places);
 }
 
 void TrainingRun::show(double epoch, double fraction, double rate, double left) {

@@ -9,7 +9,7 @@ import time
 import pytest
 
 OPTIONS = ("--data", "squares.npz", "--learners", "2", "--batch", "4", "--epochs", "6", "--seed", "5", "--optimiser", "adam", "--lr", "0.002",
-           "--schedule", "cosine", "--checkpoint-every", "0.05", "--keep-best")
+           "--schedule", "cosine", "--checkpoint-every", "0.05")
 
 
 @pytest.fixture
@@ -18,16 +18,17 @@ def run(arbalest, data):
     return lambda out, *more: ("train", "model.onnx", "-o", out, *OPTIONS, *more)
 
 
-def test_killed_ten_times(arbalest, run):
-    arbalest(*run("whole.onnx"))
+@pytest.mark.parametrize("more", [(), ("--keep-best",)])
+def test_killed_ten_times(arbalest, run, more):
+    arbalest(*run("whole.onnx", *more))
     moments = random.Random(3)
-    command = [arbalest.path, *run("parts.onnx", "--checkpoint", "run", "--resume")]
+    command = [arbalest.path, *run("parts.onnx", "--checkpoint", "run", "--resume", *more)]
     for _ in range(10):
         process = subprocess.Popen(command, cwd=arbalest.folder, stdout=subprocess.DEVNULL)
         time.sleep(moments.uniform(0.2, 0.9))
         process.kill()
         process.wait()
-    arbalest(*run("parts.onnx", "--checkpoint", "run", "--resume"))
+    arbalest(*run("parts.onnx", "--checkpoint", "run", "--resume", *more))
     assert (arbalest.folder / "parts.onnx").read_bytes() == (arbalest.folder / "whole.onnx").read_bytes()
 
 

@@ -84,6 +84,10 @@ TEST(Schedule, PlateauWaitsThenFalls) {
   EXPECT_TRUE(plateau.observe(0.9));
   EXPECT_NEAR(plateau.rate_at(5), 0.04, 1e-15);
   EXPECT_FALSE(plateau.observe(0.5));
+  EXPECT_FALSE(plateau.observe(std::nan("")));  // no progress
+  EXPECT_FALSE(plateau.observe(std::nan("")));
+  EXPECT_TRUE(plateau.observe(std::nan("")));
+  EXPECT_EQ(plateau.state().best, 0.5);
 }
 
 TEST(Schedule, RefusesWrongOptions) {
