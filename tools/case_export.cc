@@ -2,37 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "onnx_import/edits/model_edits.h"
 #include "onnx_import/exporter.h"
+#include "tools/temporary_folder.h"
 
 namespace arbalest::tools {
 namespace {
-
-namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "arbalest-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw Error(ErrorKind::io, "{}: cannot be made", pattern);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -52,7 +30,7 @@ void check_places(const CaseFile& file, const Session& session, const std::strin
   if (!file.arguments().heads.empty()) return;  // another model
   for (const ParameterReport& p : session.training.parameters)
     if (p.trains && p.type.dtype == DataType::f64) return;  // the masters are float32
-  if (fs::exists(exported + ".data")) return;               // the name of the data file differs
+  if (std::filesystem::exists(exported + ".data")) return;  // the name of the data file differs
   for (const std::string& notice : session.notices)
     if (notice.find("sparse") != std::string::npos) return;  // written dense
   Tensors old = initial_values(session.training.graph);
@@ -76,7 +54,7 @@ void check_inference_form(const CaseFile& file, const Session& session, const Te
 
 void check_export(const CaseFile& file, CaseTraining& training, std::vector<std::string>& complaints) {
   const TemporaryFolder folder;
-  const std::string exported = folder.file("trained.onnx");
+  const std::string exported = folder / "trained.onnx";
   const Session& session = training.session();
   const Tensors trained = training.trained();
   export_model(*session.model, trained, exported);
@@ -98,13 +76,13 @@ void check_export(const CaseFile& file, CaseTraining& training, std::vector<std:
   std::vector<Comparison> comparisons{file.comparison("written")};
   comparisons[0].add_all(initial_values(again.training.graph), file.tensors("after/"));
   if (!report(comparisons)) complaints.push_back("the written values are not those after training");
-  check_inference_form(file, session, trained, folder.file("inference.onnx"), complaints);
-  check_places(file, session, exported, folder.file("restored.onnx"), complaints);
+  check_inference_form(file, session, trained, folder / "inference.onnx", complaints);
+  check_places(file, session, exported, folder / "restored.onnx", complaints);
 }
 
 void check_export(const CaseFile& file, const AlgorithmRun& run, std::vector<std::string>& complaints) {
   const TemporaryFolder folder;
-  const std::string exported = folder.file("trained.onnx");
+  const std::string exported = folder / "trained.onnx";
   export_model(*load_model(file.model_path()), run.tensors(), exported);
   std::vector<Comparison> comparisons{file.comparison("written")};
   comparisons[0].add_all(read_training_info(load_model(exported)).tensors, file.tensors("after/"));

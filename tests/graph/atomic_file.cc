@@ -35,11 +35,11 @@ TEST(AtomicFile, ReplacesOnlyAtCommit) {
     file.write("new");
     file.finish();
     EXPECT_EQ(read_file(folder / "f"), "old");
-    EXPECT_EQ(folder.names().size(), 2u);
+    EXPECT_EQ(names_in(folder).size(), 2u);
     file.commit();
     EXPECT_EQ(read_file(folder / "f"), "new");
   }
-  EXPECT_THAT(folder.names(), ElementsAre("f"));
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
 }
 
 TEST(AtomicFile, WithoutCommitNothingChanges) {
@@ -47,7 +47,7 @@ TEST(AtomicFile, WithoutCommitNothingChanges) {
   write_file(folder / "f", "old");
   { AtomicFile(folder / "f").write("new"); }
   EXPECT_EQ(read_file(folder / "f"), "old");
-  EXPECT_THAT(folder.names(), ElementsAre("f"));
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
 }
 
 TEST(AtomicFile, KeepsTheModeOfTheOldFile) {
@@ -69,7 +69,7 @@ TEST(AtomicFile, RelativePath) {
   file.write("x");
   file.commit();
   std::filesystem::current_path(before);
-  EXPECT_THAT(folder.names(), ElementsAre("here"));
+  EXPECT_THAT(names_in(folder), ElementsAre("here"));
 }
 
 TEST(AtomicFile, FullDisk) {
@@ -91,7 +91,7 @@ TEST(AtomicFile, FullDisk) {
   EXPECT_THAT(message, HasSubstr(folder / "f"));
   EXPECT_THAT(message, HasSubstr("cannot be written: File too large"));
   EXPECT_EQ(read_file(folder / "f"), "old");
-  EXPECT_THAT(folder.names(), ElementsAre("f"));
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
 }
 
 TEST(AtomicFile, RefusesFoldersAndDevices) {
@@ -100,7 +100,7 @@ TEST(AtomicFile, RefusesFoldersAndDevices) {
   EXPECT_THAT(message_of([&] { AtomicFile file(folder / "d"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(message_of([&] { AtomicFile file("/dev/null"); }), HasSubstr("not a regular file"));
   EXPECT_THAT(message_of([&] { AtomicFile file(folder / "missing/f"); }), HasSubstr("No such file or directory"));
-  EXPECT_THAT(folder.names(), ElementsAre("d"));
+  EXPECT_THAT(names_in(folder), ElementsAre("d"));
 }
 
 TEST(AtomicFile, UnwritableFolder) {

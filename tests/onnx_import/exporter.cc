@@ -48,7 +48,7 @@ TensorsByName float_initializers(const ModelFile& model) {
 std::string exported(const ModelFile& model, const TensorsByName& values) {
   const TemporaryFolder folder;
   export_model(model, values, folder / "out.onnx");
-  EXPECT_THAT(folder.names(), ElementsAre("out.onnx"));
+  EXPECT_THAT(names_in(folder), ElementsAre("out.onnx"));
   return read_file(folder / "out.onnx");
 }
 
@@ -148,7 +148,7 @@ TEST(Exporter, CorruptNewerFieldIsRefused) {
   m.add_functions()->mutable_unknown_fields()->AddLengthDelimited(11, "\x2a\x7f");
   const TemporaryFolder folder;
   EXPECT_THROW(export_model(in_memory(m), {}, folder / "out.onnx"), Error);
-  EXPECT_TRUE(folder.names().empty());
+  EXPECT_TRUE(names_in(folder).empty());
 }
 
 // ---- representations
@@ -382,7 +382,7 @@ TEST(Exporter, UnknownNameOrShapeIsADefect) {
   };
   EXPECT_EQ(kind_of({{"no such tensor", value}}), ErrorKind::internal);
   EXPECT_EQ(kind_of({{name, f32({1}, {1})}}), ErrorKind::internal);
-  EXPECT_TRUE(folder.names().empty());
+  EXPECT_TRUE(names_in(folder).empty());
 }
 
 // Runs with a limit on the size of files, which fails like a full disk does.
@@ -413,7 +413,7 @@ TEST(Exporter, FullDiskKeepsThePreviousFile) {
   EXPECT_THAT(message, HasSubstr(folder / "out.onnx"));
   EXPECT_THAT(message, HasSubstr("cannot be written"));
   EXPECT_EQ(read_file(folder / "out.onnx"), "previous");
-  EXPECT_THAT(folder.names(), ElementsAre("out.onnx"));
+  EXPECT_THAT(names_in(folder), ElementsAre("out.onnx"));
 }
 
 TEST(Exporter, MissingFolder) {

@@ -192,7 +192,7 @@ TEST_F(ExternalExport, OntoItself) {
   EXPECT_EQ(read_file(folder_ / "m.onnx.data"), bytes_of({1, 20, 30}));
   EXPECT_EQ(initializers(read_model_file(folder_ / "m.onnx")),
             (TensorsByName{{"a", f32({1}, {1})}, {"b", f32({2}, {20, 30})}}));
-  EXPECT_THAT(folder_.names(), ElementsAre("m.onnx", "m.onnx.data"));
+  EXPECT_THAT(names_in(folder_), ElementsAre("m.onnx", "m.onnx.data"));
 }
 
 TEST_F(ExternalExport, TypesWithoutTensorsAreCopied) {
@@ -209,7 +209,7 @@ TEST_F(ExternalExport, FaultsLeaveBothFiles) {
   const ModelFile in = model();
   write_file(folder_ / "out.onnx", "previous");
   write_file(folder_ / "out.onnx.data", "previous data");
-  const auto names = folder_.names();
+  const auto names = names_in(folder_);
 
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit{};
@@ -226,7 +226,7 @@ TEST_F(ExternalExport, FaultsLeaveBothFiles) {
   EXPECT_THROW(export_model(in, {}, folder_ / "out.onnx"), Error);
 
   EXPECT_EQ(read_file(folder_ / "out.onnx.data"), "previous data");
-  EXPECT_EQ(folder_.names(), names);
+  EXPECT_EQ(names_in(folder_), names);
 }
 
 }  // namespace
