@@ -7,30 +7,20 @@
 #include <cmath>
 #include <set>
 
-#include "exec/plan.h"
-#include "exec/replica.h"
 #include "graph/differentiate.h"
 #include "tests/exec/gradient_cases.h"
+#include "tests/plan_runner.h"
 
 namespace arbalest {
 namespace {
 
-class Numbers {
- public:
-  double next() {  // in [-1, 1], the same in every run
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<double>(state_ >> 11) * 0x1p-52 - 1;
-  }
-  TensorPtr tensor(const GradientOperand& o) {
-    HostTensor t(DataType::f64, o.dims);
-    const auto elements = t.as<double>();
-    for (size_t i = 0; i < elements.size(); ++i) elements[i] = o.values.empty() ? next() + o.least + 1 : o.values[i];
-    return std::make_shared<const HostTensor>(o.kind == OperandKind::index ? t.to(DataType::i64) : t);
-  }
-
- private:
-  uint64_t state_ = 1;
-};
+TensorPtr tensor_of(const GradientOperand& o, RandomNumbers& numbers) {
+  HostTensor t(DataType::f64, o.dims);
+  const auto elements = t.as<double>();
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] = o.values.empty() ? numbers.next() + o.least + 1 : o.values[i];
+  return std::make_shared<const HostTensor>(o.kind == OperandKind::index ? t.to(DataType::i64) : t);
+}
 
 // Outputs that the primitives define to carry no gradient of their own.
 bool carries_gradient(const Primitive& primitive, size_t output) {
@@ -43,10 +33,10 @@ Graph graph_of(const GradientCase& c) {
   Graph graph;
   Builder b(graph);
   b.set_origin(c.name);
-  Numbers numbers;
+  RandomNumbers numbers;
   Values inputs;
   for (const GradientOperand& o : c.operands) {
-    const TensorPtr value = numbers.tensor(o);
+    const TensorPtr value = tensor_of(o, numbers);
     if (o.kind != OperandKind::parameter) {
       inputs.push_back(b.constant(value));
     } else {
@@ -58,7 +48,7 @@ Graph graph_of(const GradientCase& c) {
   Value loss = b.scalar(0, DataType::f64);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!is_float(outputs[i].dtype()) || !carries_gradient(c.primitive, i)) continue;
-    const Value weighted = outputs[i] * b.constant(numbers.tensor({outputs[i].shape().dims()}));
+    const Value weighted = outputs[i] * b.constant(tensor_of({outputs[i].shape().dims()}, numbers));
     std::vector<int> axes;
     for (int axis = 0; axis < weighted.rank(); ++axis) axes.push_back(axis);
     loss = loss + reduce(Reduction::sum, weighted, axes, Keep::no);
@@ -67,41 +57,13 @@ Graph graph_of(const GradientCase& c) {
   return graph;
 }
 
-// A plan of the graph and one replica of it.
-class Runner {
- public:
-  Runner(Graph graph, const PassOptions& passes, std::shared_ptr<const ParameterLayout> layout) {
-    optimise(graph, passes);
-    verify(graph);
-    PlanOptions options;
-    options.parameters = std::move(layout);
-    plan_ = make_plan(graph, cpu::kernel_set(), options);
-    parameters_.resize(plan_->parameters()->bytes());
-    gradients_.resize(plan_->parameters()->bytes());
-    for (const GraphInput& input : graph.inputs) write(input.name, *input.initial);
-    replica_ = std::make_unique<Replica>(plan_, ReplicaRegions{parameters_.data(), gradients_.data(), nullptr});
-  }
-
-  std::shared_ptr<const ParameterLayout> layout() const { return plan_->parameters(); }
-
-  void write(const std::string& name, const HostTensor& value) {
-    write_slot(*plan_->parameters()->find(name), value, parameters_.data(), cpu::kernel_set());
-  }
-
-  double loss() {
-    replica_->run();
-    return replica_->loss();
-  }
-
-  HostTensor gradient(const std::string& name) {
-    return read_slot(*plan_->parameters()->find(name), gradients_.data(), cpu::kernel_set());
-  }
-
- private:
-  std::shared_ptr<const Plan> plan_;
-  AlignedBytes parameters_, gradients_;
-  std::unique_ptr<Replica> replica_;
-};
+PlanRunner runner_of(Graph graph, const PassOptions& passes, std::shared_ptr<const ParameterLayout> layout) {
+  optimise(graph, passes);
+  verify(graph);
+  PlanOptions options;
+  options.parameters = std::move(layout);
+  return {make_plan(graph, cpu::kernel_set(), options), graph};
+}
 
 PassOptions all_passes() {
   PassOptions options;
@@ -116,25 +78,6 @@ PassOptions no_passes() {
   return options;
 }
 
-std::vector<double> central_differences(Runner& forward, const std::string& name, const HostTensor& value) {
-  constexpr double kStep = 1e-5;
-  std::vector<double> result;
-  HostTensor moved = value;
-  for (double& element : moved.as<double>()) {
-    const double middle = element;
-    element = middle + kStep;
-    forward.write(name, moved);
-    const double above = forward.loss();
-    element = middle - kStep;
-    forward.write(name, moved);
-    const double below = forward.loss();
-    element = middle;
-    result.push_back((above - below) / (2 * kStep));
-  }
-  forward.write(name, value);
-  return result;
-}
-
 TEST(GradientCheck, EveryCase) {
   for (const GradientCase& c : gradient_cases()) {
     SCOPED_TRACE(c.name);
@@ -142,9 +85,9 @@ TEST(GradientCheck, EveryCase) {
       const Graph forward_graph = graph_of(c);
       Graph training_graph = forward_graph;
       differentiate(training_graph);
-      Runner training(training_graph, all_passes(), nullptr);
-      Runner plain(training_graph, no_passes(), nullptr);
-      Runner forward(forward_graph, all_passes(), training.layout());
+      PlanRunner training = runner_of(training_graph, all_passes(), nullptr);
+      PlanRunner plain = runner_of(training_graph, no_passes(), nullptr);
+      PlanRunner forward = runner_of(forward_graph, all_passes(), training.layout());
       const double loss = training.loss();
       EXPECT_NEAR(plain.loss(), loss, 1e-9 * (1 + std::abs(loss)));
       for (const GraphInput& input : forward_graph.inputs) {

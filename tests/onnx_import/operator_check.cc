@@ -5,29 +5,18 @@
 #include <cmath>
 
 #include "exec/compile.h"
-#include "exec/cpu/kernels/kernels.h"
-#include "exec/replica.h"
 #include "graph/builder.h"
 #include "onnx_import/importer.h"
+#include "tests/plan_runner.h"
 
 namespace arbalest {
 namespace {
 
-class RandomNumbers {
- public:
-  double next() {  // in [-1, 1], the same in every run
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<double>(state_ >> 11) * 0x1p-52 - 1;
-  }
-  HostTensor tensor(const Dims& dims) {
-    HostTensor t(DataType::f64, dims);
-    for (double& x : t.as<double>()) x = next();
-    return t;
-  }
-
- private:
-  uint64_t state_ = 1;
-};
+HostTensor random_tensor(const Dims& dims, RandomNumbers& numbers) {
+  HostTensor t(DataType::f64, dims);
+  for (double& x : t.as<double>()) x = numbers.next();
+  return t;
+}
 
 // The loss that is checked: every element counts with a weight of its own, or they all count alike.
 void add_sum_of_outputs(Graph& graph, bool weighted) {
@@ -37,8 +26,9 @@ void add_sum_of_outputs(Graph& graph, bool weighted) {
   for (const GraphOutput& output : graph.outputs) {
     const Value y = b.value(output.value);
     if (!is_float(y.dtype())) continue;
-    const Value weights = weighted ? b.constant(std::make_shared<const HostTensor>(numbers.tensor(y.shape().dims())))
-                                   : b.scalar(1, DataType::f64);
+    const Value weights = weighted
+                              ? b.constant(std::make_shared<const HostTensor>(random_tensor(y.shape().dims(), numbers)))
+                              : b.scalar(1, DataType::f64);
     std::vector<int> axes;
     for (int axis = 0; axis < y.rank(); ++axis) axes.push_back(axis);
     loss = loss + reduce(Reduction::sum, cast(y, DataType::f64) * weights, axes, Keep::no);
@@ -47,60 +37,21 @@ void add_sum_of_outputs(Graph& graph, bool weighted) {
   graph.loss = loss.id();
 }
 
-class GraphRunner {
- public:
-  GraphRunner(const Graph& graph, bool gradients, std::shared_ptr<const ParameterLayout> layout) {
-    CompileOptions options;
-    options.gradients = gradients;
-    options.parameters = std::move(layout);
-    plan_ = compile(graph, {}, cpu::kernel_set(), options);
-    parameters_.resize(plan_->parameters()->bytes());
-    gradients_.resize(parameters_.size());
-    states_.resize(plan_->states()->bytes());
-    for (const GraphInput& input : graph.inputs)
-      if (input.role == InputRole::parameter) write(input.name, *input.initial);
-    replica_ = std::make_unique<Replica>(plan_, ReplicaRegions{parameters_.data(), gradients_.data(), states_.data()});
-  }
+PlanRunner runner_of(const Graph& graph, bool gradients, std::shared_ptr<const ParameterLayout> layout) {
+  CompileOptions options;
+  options.gradients = gradients;
+  options.parameters = std::move(layout);
+  return {compile(graph, {}, cpu::kernel_set(), options), graph};
+}
 
-  const Plan& plan() const { return *plan_; }
-  std::shared_ptr<const ParameterLayout> layout() const { return plan_->parameters(); }
-  Replica& replica() { return *replica_; }
-
-  void write(const std::string& name, const HostTensor& value) {
-    write_slot(*plan_->parameters()->find(name), value, parameters_.data(), cpu::kernel_set());
-  }
-  double loss() {
-    replica_->run();
-    return replica_->loss();
-  }
-  HostTensor gradient(const std::string& name) {
-    return read_slot(*plan_->parameters()->find(name), gradients_.data(), cpu::kernel_set());
-  }
-
- private:
-  std::shared_ptr<const Plan> plan_;
-  AlignedBytes parameters_, gradients_, states_;
-  std::unique_ptr<Replica> replica_;
-};
-
-void compare_with_differences(GraphRunner& forward, const std::string& name, const HostTensor& value,
+void compare_with_differences(PlanRunner& forward, const std::string& name, const HostTensor& value,
                               const HostTensor& gradient) {
-  constexpr double kStep = 1e-5, kTolerance = 1e-6;
-  HostTensor moved = value;
-  for (size_t i = 0; i < moved.as<double>().size(); ++i) {
-    double& element = moved.as<double>()[i];
-    const double middle = element;
-    element = middle + kStep;
-    forward.write(name, moved);
-    const double above = forward.loss();
-    element = middle - kStep;
-    forward.write(name, moved);
-    const double below = forward.loss();
-    element = middle;
-    const double expected = (above - below) / (2 * kStep);
-    EXPECT_NEAR(gradient.as<double>()[i], expected, kTolerance * (1 + std::abs(expected))) << name << " element " << i;
+  constexpr double kTolerance = 1e-6;
+  const std::vector<double> expected = central_differences(forward, name, value);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(gradient.as<double>()[i], expected[i], kTolerance * (1 + std::abs(expected[i])))
+        << name << " element " << i;
   }
-  forward.write(name, value);
 }
 
 std::vector<std::string> describe_operands(const OperatorCase& c, ModelBuilder& m, Strings& inputs) {
@@ -109,7 +60,7 @@ std::vector<std::string> describe_operands(const OperatorCase& c, ModelBuilder& 
   for (size_t i = 0; i < c.operands.size(); ++i) {
     std::string name(1, static_cast<char>('a' + i));
     if (const auto* dims = std::get_if<Dims>(&c.operands[i])) {
-      m.graph.initializer(name, numbers.tensor(*dims));
+      m.graph.initializer(name, random_tensor(*dims, numbers));
       parameters.push_back(name);
     } else if (const auto* constant = std::get_if<HostTensor>(&c.operands[i])) {
       m.graph.initializer(name, *constant);
@@ -127,7 +78,7 @@ std::map<std::string, HostTensor> run_model(const ModelFile& file) {
   ImportOptions options;
   options.mode = ImportMode::inference;
   const Imported imported = import_model(file, options);
-  GraphRunner runner(imported.graph, false, nullptr);
+  PlanRunner runner = runner_of(imported.graph, false, nullptr);
   runner.replica().run();
   std::map<std::string, HostTensor> outputs;
   for (const PlanTensor& output : runner.plan().outputs()) outputs[output.name] = runner.replica().read(output);
@@ -140,7 +91,7 @@ HostTensor gradient_of_sum(const ModelFile& file, const std::string& parameter) 
   options.forms.float64 = true;
   Imported imported = import_model(file, options);
   add_sum_of_outputs(imported.graph, false);
-  GraphRunner runner(imported.graph, true, nullptr);
+  PlanRunner runner = runner_of(imported.graph, true, nullptr);
   runner.loss();
   return runner.gradient(parameter);
 }
@@ -154,8 +105,8 @@ void check_gradient(const std::string& name, const ModelBuilder& model, const st
     options.forms.float64 = true;
     Imported imported = import_model(file, options);
     add_sum_of_outputs(imported.graph, true);
-    GraphRunner training(imported.graph, true, nullptr);
-    GraphRunner forward(imported.graph, false, training.layout());
+    PlanRunner training = runner_of(imported.graph, true, nullptr);
+    PlanRunner forward = runner_of(imported.graph, false, training.layout());
     training.loss();
     size_t checked = 0;
     for (const GraphInput& input : imported.graph.inputs) {
