@@ -35,9 +35,7 @@ AlgorithmRun::Part AlgorithmRun::prepare(BoundGraph bound) const {
       options.outputs.push_back(output);
   Tensors values = feeds_;
   values.insert(tensors_.begin(), tensors_.end());
-  for (const auto& [name, type] : declared_inputs(*bound.model, options).types)
-    if (const auto value = values.find(name); value != values.end())
-      bind_sizes(type.shape, value->second.dims, options.bindings);
+  options.bindings = sizes_of(declared_inputs(*bound.model, options), values);
   const Imported imported = import_model(*bound.model, options);
   return {std::move(bound), std::make_unique<ForwardRun>(imported.graph, values, threads_)};
 }

@@ -7,15 +7,16 @@
 
 #include "graph/differentiate.h"
 #include "tools/mentions.h"
+#include "tools/open_sizes.h"
 
 namespace arbalest::tools {
 
 Imported import_as_file_stands(const ModelFile& model, const ReferenceBatch& batch) {
   ImportOptions options;
   options.batch_norm = BatchNormPolicy::file;
-  Imported imported = import_model(model, options);
-  options.bindings = bindings_of(imported.graph, batch.feeds);
-  options.bindings.erase(imported.batch_symbol);
+  const DeclaredInputs declared = declared_inputs(model, options);
+  options.bindings = sizes_of(declared, batch.feeds);
+  options.bindings.erase(declared.batch_symbol);
   return import_model(model, options);
 }
 

@@ -89,4 +89,11 @@ void bind_sizes(const Shape& shape, const Dims& sizes, Bindings& bindings) {
   }
 }
 
+Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds) {
+  Bindings bindings;
+  for (const auto& [name, type] : declared.types)
+    if (const auto value = feeds.find(name); value != feeds.end()) bind_sizes(type.shape, value->second.dims, bindings);
+  return bindings;
+}
+
 }  // namespace arbalest::tools

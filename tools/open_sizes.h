@@ -18,5 +18,7 @@ Imported import_with_data(const ModelFile& model, ImportOptions options, const D
 
 // Binds the open axes of a shape to the sizes of a value; those bound already stay.
 void bind_sizes(const Shape& shape, const Dims& sizes, Bindings& bindings);
+// The open axes of a model's inputs, from the values that are fed.
+Bindings sizes_of(const DeclaredInputs& declared, const std::map<std::string, HostTensor>& feeds);
 
 }  // namespace arbalest::tools

@@ -48,11 +48,11 @@ void check_error(const CaseFile& file, int threads, Complaints& complaints) {
 void check_report(const CaseFile& file, int threads, Complaints& complaints) {
   const ModelPtr model = load_model(file.model_path());
   const Imported as_file = import_as_file_stands(*model, file.batch());
-  if (file.asks_for_training()) check_trainable(file, as_file.parameters, as_file.notices, complaints);
   std::vector<Comparison> comparisons{file.comparison("output")};
   comparisons[0].add_all(run_once(as_file.graph, {file.batch().feeds, {}}, threads), file.tensors("output/"));
   if (!report(comparisons)) complaints.push_back("numbers differ");
   if (!file.asks_for_training()) return;
+  check_trainable(file, as_file.parameters, as_file.notices, complaints);
   bool refused = false;
   const std::string text = told_by_training(file, threads, refused);
   fmt::print("{}\n", text);
