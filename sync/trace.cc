@@ -23,16 +23,15 @@ std::string json_string(const std::string& text) {
   return result + '"';
 }
 
-// "update 1" -> "update"
+double microseconds(Trace::Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+
+}  // namespace
+
 std::string category_of(const std::string& name) {
   const size_t last = name.find_last_not_of("0123456789");
   if (last == std::string::npos || last + 1 == name.size() || name[last] != ' ') return name;
   return name.substr(0, last);
 }
-
-double microseconds(Trace::Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
-
-}  // namespace
 
 Trace::Trace(size_t spans_of_a_row) : spans_of_a_row_(std::max<size_t>(spans_of_a_row, 1)), begin_(Clock::now()) {}
 
@@ -47,6 +46,17 @@ Trace::Row& Trace::row(const std::string& name) {
 const std::string& Trace::keep(const std::string& name) {
   names_.push_back(std::make_unique<std::string>(name));
   return *names_.back();
+}
+
+std::map<std::string, std::vector<double>> Trace::durations() const {
+  std::map<std::string, std::vector<double>> durations;
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < std::min(row->count_, row->spans_.size()); ++i) {
+      const Row::Span& span = row->spans_[i];
+      durations[category_of(*span.what)].push_back(std::chrono::duration<double>(span.end - span.begin).count());
+    }
+  }
+  return durations;
 }
 
 std::string Trace::to_json() const {

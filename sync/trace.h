@@ -7,11 +7,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace arbalest {
+
+// "update 1" -> "update"
+std::string category_of(const std::string& task);
 
 class Trace {
  public:
@@ -46,8 +50,11 @@ class Trace {
   // A name that lives as long as the trace.
   const std::string& keep(const std::string& name);
 
-  // The JSON text of the trace event format: complete events ("ph": "X") in microseconds since the trace was made, the
-  // category of each is its name without numbers.
+  // Seconds of the recorded spans by category: the name without the number at its end.
+  std::map<std::string, std::vector<double>> durations() const;
+
+  // The JSON text of the trace event format: complete events ("ph": "X") in microseconds since the trace was made, each
+  // with its category.
   std::string to_json() const;
   void write(const std::string& path) const;  // io error
 

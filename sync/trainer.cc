@@ -16,29 +16,6 @@ std::vector<int> cores_of(int learner, int learners, int threads) {
   return {cores.begin() + learner * threads, cores.begin() + (learner + 1) * threads};
 }
 
-std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, const Learners& learners,
-                                                Collective& collective) {
-  switch (options.sync) {
-    case SyncKind::none:
-      return make_none(learners);
-    case SyncKind::ssgd:
-      return make_ssgd(learners, collective);
-    case SyncKind::sma:
-      return make_sma(learners, collective, options.sma);
-    case SyncKind::easgd:
-      return make_easgd(learners, collective, options.easgd);
-    case SyncKind::local:
-      return make_local(learners, collective, options.local);
-    case SyncKind::hierarchical:
-      return make_hierarchical(learners, collective, options.hierarchical);
-    case SyncKind::slowmo:
-      return make_slowmo(learners, collective, options.slowmo);
-    case SyncKind::diloco:
-      return make_diloco(learners, collective, options.diloco);
-  }
-  throw Error(ErrorKind::internal, "unknown synchroniser");
-}
-
 std::vector<ParameterSegment> segments_of(const ParameterLayout& layout, const TrainerOptions& options) {
   std::vector<ParameterSegment> segments;
   for (const ParameterSlot& slot : layout.slots()) {
@@ -80,6 +57,29 @@ void check_float32(const Graph& graph) {
 }
 
 }  // namespace
+
+std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, const Learners& learners,
+                                                Collective& collective) {
+  switch (options.sync) {
+    case SyncKind::none:
+      return make_none(learners);
+    case SyncKind::ssgd:
+      return make_ssgd(learners, collective);
+    case SyncKind::sma:
+      return make_sma(learners, collective, options.sma);
+    case SyncKind::easgd:
+      return make_easgd(learners, collective, options.easgd);
+    case SyncKind::local:
+      return make_local(learners, collective, options.local);
+    case SyncKind::hierarchical:
+      return make_hierarchical(learners, collective, options.hierarchical);
+    case SyncKind::slowmo:
+      return make_slowmo(learners, collective, options.slowmo);
+    case SyncKind::diloco:
+      return make_diloco(learners, collective, options.diloco);
+  }
+  throw Error(ErrorKind::internal, "unknown synchroniser");
+}
 
 Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels,
                  const TrainerOptions& options, LoadBatch load)

@@ -53,6 +53,9 @@ struct TrainerOptions {
   Trace* trace = nullptr;  // gets every task and every wait for a batch; must outlive the trainer
 };
 
+std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, const Learners& learners,
+                                                Collective& collective);
+
 class Trainer {
  public:
   // Puts the learner's next batch into the feeds of its replica. Called on the learner's thread, once a batch.

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "tools/command.h"
 #include "tools/machine.h"
+#include "tools/random_feeds.h"
 #include "tools/session.h"
 #include "tools/table.h"
 #include "tools/training_options.h"
@@ -32,21 +32,6 @@ struct Result {
   double images_per_second = 0, step_ms = 0, gflops = 0;
 };
 
-// Random inputs and labels, put into a replica once: the data stay resident.
-void fill_feeds(Replica& replica, int64_t classes) {
-  std::mt19937_64 random(1);
-  for (const PlanTensor& tensor : replica.plan().feeds()) {
-    HostTensor value(tensor.type.dtype, tensor.type.dims());
-    if (value.dtype == DataType::f32)
-      for (float& v : value.as<float>())
-        v = static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-53 * 3.4 - 1.7);
-    if (value.dtype == DataType::i64)
-      for (int64_t& v : value.as<int64_t>())
-        v = static_cast<int64_t>(random() % static_cast<uint64_t>(tensor.label ? classes : 2));
-    replica.feed(tensor, value.bytes.data());
-  }
-}
-
 Result measure(const BenchOptions& o, const Session& session, int64_t batch, int learners) {
   TrainingArguments arguments = o.training;
   arguments.batch = batch;
@@ -60,7 +45,7 @@ Result measure(const BenchOptions& o, const Session& session, int64_t batch, int
   Trainer trainer(session.training.graph, session.batch(batch), cpu::kernel_set(), options,
                   [&](int learner, Replica& replica) {
                     if (filled[learner]) return;
-                    fill_feeds(replica, classes);
+                    feed_random(replica, classes);
                     filled[learner] = 1;
                   });
   using Clock = std::chrono::steady_clock;
@@ -89,7 +74,7 @@ void print_profile(const BenchOptions& o, const Session& session, int64_t batch)
   const auto plan = compile(session.training.graph, session.batch(batch), cpu::kernel_set(), compile_options);
   AlignedBytes parameters(plan->parameters()->bytes()), gradients(parameters.size()), states(plan->states()->bytes());
   Replica replica(plan, {parameters.data(), gradients.data(), states.data()});
-  fill_feeds(replica, session.classes().value_or(2));
+  feed_random(replica, session.classes().value_or(2));
   std::vector<double> seconds;
   replica.run();
   int runs = 0;

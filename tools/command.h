@@ -15,6 +15,7 @@ Run add_train(CLI::App& app);
 Run add_eval(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_bench(CLI::App& app);
+Run add_simulate(CLI::App& app);
 Run add_operators(CLI::App& app);
 
 }  // namespace arbalest::tools

@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
       {"eval", add_eval(app)},
       {"verify", add_verify(app)},
       {"bench", add_bench(app)},
+      {"simulate", add_simulate(app)},
       {"operators", add_operators(app)},
   };
   try {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "tests/sync/recording_device.h"
+#include "sync/recording_device.h"
 #include "tests/sync/synthetic_learners.h"
 
 namespace arbalest {

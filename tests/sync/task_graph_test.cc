@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/base/error.h"
-#include "tests/sync/recording_device.h"
+#include "sync/recording_device.h"
 
 namespace arbalest {
 namespace {

@@ -11,7 +11,7 @@
 #include "exec/cpu/cpu_device.h"
 #include "graph/base/error.h"
 #include "tests/exec/random_tasks.h"
-#include "tests/sync/recording_device.h"
+#include "sync/recording_device.h"
 
 namespace arbalest {
 namespace {

@@ -1,12 +1,14 @@
-// A device that runs nothing and writes down what is enqueued on its streams, in order over all streams.
+// A device that runs nothing and writes down what is enqueued on its streams, in order over all streams: for tests of
+// what is enqueued, and for simulations. Its memory is the host's.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "exec/device.h"
-#include "graph/base/error.h"
 
 namespace arbalest {
 
@@ -27,7 +29,12 @@ class RecordingDevice : public Device {
     return std::make_unique<RecordingStream>(*this, options.name);
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(events_++); }
-  DeviceMemory allocate(size_t) override { throw Error(ErrorKind::internal, "a recording device has no memory"); }
+  DeviceMemory allocate(size_t bytes) override {
+    constexpr std::align_val_t kAlignment{64};
+    auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment));
+    std::fill_n(memory, bytes, std::byte{0});
+    return {memory, [](std::byte* m) { ::operator delete(m, kAlignment); }};
+  }
 
  private:
   struct RecordingEvent : Event {
