@@ -2,19 +2,16 @@
 # Installs the packages, builds, and runs all tests. Stops at the first stage that fails.
 #
 #   tools/test.sh          the build, the tests with the include rule, and the checks of exported models with onnxruntime
-#   tools/test.sh --full       also: formatting, clang's warnings, clang-tidy
-#   tools/test.sh --sanitize   also: the tests under AddressSanitizer and UndefinedBehaviorSanitizer, and those with
-#                              threads under ThreadSanitizer
+#   tools/test.sh --full   also: clang-format, clang-tidy, a build of everything with clang whose tests run under
+#                          AddressSanitizer and UndefinedBehaviorSanitizer, and the tests with threads under ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 full=no
-sanitize=no
 case "${1:-}" in
   "") ;;
   --full) full=yes ;;
-  --sanitize) sanitize=yes ;;
-  *) echo "usage: tools/test.sh [--full | --sanitize]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--full]" >&2; exit 2 ;;
 esac
 
 started=$SECONDS
@@ -70,21 +67,25 @@ if [ $full = yes ]; then
   begin "clang-format"
   sources | xargs clang-format --dry-run -Werror
 
-  begin "clang-tidy, with clang's warnings"
+  begin "clang-tidy"
   cmake -G Ninja -B build-clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
   sources | grep '\.cc$' | grep -vE '^(tests|tools|exec/cuda)/' |
     xargs -P "$(nproc)" -n 4 clang-tidy -p build-clang --quiet --warnings-as-errors='*' \
       2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
-fi
 
-if [ $sanitize = yes ]; then
+  sanitized() {
+    local folder=$1 targets=$2 sanitizers=$3
+    build "$folder" "$targets" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DARBALEST_SANITIZE="$sanitizers" \
+      -DCMAKE_CXX_COMPILER=clang++
+  }
+
   begin "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-  build build-asan "" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DARBALEST_SANITIZE=address,undefined
-  run_tests build-asan
+  sanitized build-asan "" address,undefined
+  run_tests build-asan --parallel "$(nproc)"
 
   begin "tests with threads under ThreadSanitizer"
-  build build-tsan "test_sync test_data_sets" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DARBALEST_SANITIZE=thread
+  sanitized build-tsan "test_sync test_data_sets" thread
   run_tests build-tsan --tests-regex '^(sync|data_sets)$'
 fi
 
