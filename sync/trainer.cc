@@ -223,9 +223,15 @@ void Trainer::keep() {
 }
 
 std::map<std::string, HostTensor> Trainer::trained() {
+  if (!use_kept_) return tensors(evaluated());
+  return tensors(
+      {reinterpret_cast<const float*>(kept_parameters_.data()), reinterpret_cast<const float*>(kept_states_.data())});
+}
+
+std::map<std::string, HostTensor> Trainer::tensors(const ModelView& model) const {
   std::map<std::string, HostTensor> tensors;
-  read_slots(*plan_->parameters(), use_kept_ ? kept_parameters_.data() : parameters(), tensors);
-  read_slots(*plan_->states(), use_kept_ ? kept_states_.data() : states(), tensors);
+  read_slots(*plan_->parameters(), reinterpret_cast<const std::byte*>(model.weights), tensors);
+  read_slots(*plan_->states(), reinterpret_cast<const std::byte*>(model.statistics), tensors);
   return tensors;
 }
 

@@ -72,12 +72,14 @@ class Trainer {
   // The evaluated model: flat regions laid out as plan() says. Valid until the next run().
   const std::byte* parameters();
   const std::byte* states();
+  ModelView evaluated() { return synchroniser_->evaluated(); }  // both of them
   // Remembers the evaluated model; trained() gives the remembered one from restore_kept() on.
   void keep();
   bool has_kept() const { return has_kept_; }
   void restore_kept() { use_kept_ = true; }
   // Parameters and running statistics by their ONNX names, row-major.
   std::map<std::string, HostTensor> trained();
+  std::map<std::string, HostTensor> tensors(const ModelView& model) const;  // of regions laid out as plan() says
 
   // What a learner computed last: outputs are read from its replica.
   const Replica& replica(int learner) const { return memories_.at(static_cast<size_t>(learner))->replica(); }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sync/learner_memory.h"
+#include "tools/class_report.h"
 #include "tools/command.h"
 #include "tools/dataset_feed.h"
 #include "tools/machine.h"
@@ -20,6 +21,7 @@ struct EvalOptions {
   double holdout = 0.1;
   uint64_t seed = 1;
   bool json = false, normalise = true;
+  ClassArguments classes;
 };
 
 int run_eval(const EvalOptions& o) {
@@ -36,6 +38,7 @@ int run_eval(const EvalOptions& o) {
   options.threads = core_count();
   options.batch = std::min<int64_t>(session.fixed_batch().value_or(100), split.size());
   options.batch_symbol = session.batch_symbol();
+  set_class_options(options, o.classes);
   CompileOptions compile_options;
   compile_options.gradients = false;
   const auto plan = compile(session.evaluation.graph, session.batch(options.batch), cpu::kernel_set(), compile_options);
@@ -49,12 +52,15 @@ int run_eval(const EvalOptions& o) {
     nlohmann::json j = {
         {"examples", e.examples}, {"loss", e.loss}, {"seconds", e.seconds}, {"images_per_second", rate}};
     if (e.correct) j["accuracy"] = e.accuracy(), j["correct"] = *e.correct;
+    add_class_counts(j, e, o.classes.top_k);
     fmt::print("{}\n", j.dump());
     return 0;
   }
-  const std::string accuracy = e.correct ? fmt::format("accuracy {:.2f} %  ", e.accuracy() * 100) : "";
+  std::string accuracy = e.correct ? fmt::format("accuracy {:.2f} %  ", e.accuracy() * 100) : "";
+  if (e.among_best) accuracy += fmt::format("top {} {:.2f} %  ", o.classes.top_k, e.top_k_accuracy() * 100);
   fmt::print("{}: {}loss {:.4f}  on {} examples of {} ({})  {} images/s\n", o.model.path, accuracy, e.loss,
              with_thousands(e.examples), o.data, o.split, with_thousands(static_cast<int64_t>(rate)));
+  if (!e.confusion.empty()) fmt::print("\n{}", confusion_text(e.confusion));
   return 0;
 }
 
@@ -75,9 +81,11 @@ Run add_eval(CLI::App& app) {
   command->add_option("--seed", o->seed, "chooses the examples held out")->capture_default_str();
   command->add_flag("!--no-normalise", o->normalise, "give the data as they are (bytes scaled to [0, 1])");
   add_loss_options(*command, o->model);
+  add_class_options(*command, o->classes);
   command->add_flag("--json", o->json, "print one JSON object");
   command->footer(
       "Examples:\n  arbalest eval trained.onnx --data fashion-mnist\n"
+      "  arbalest eval trained.onnx --data fashion-mnist --top-k 5 --confusion\n"
       "  arbalest eval trained.onnx --data photos.npz --split train --json");
   return [o] { return run_eval(*o); };
 }

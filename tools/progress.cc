@@ -48,17 +48,34 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-std::string epoch_table(const std::vector<EpochRecord>& epochs) {
-  Table table({">epoch", ">training loss", ">test loss", ">accuracy", ">images/s", ">time"});
+std::string epoch_table(const std::vector<EpochRecord>& epochs, int top_k) {
+  std::vector<std::string> header{">epoch", ">training loss", ">test loss", ">accuracy"};
+  if (top_k > 0) header.push_back(fmt::format(">top {}", top_k));
+  header.insert(header.end(), {">images/s", ">time"});
+  Table table(header);
+  const auto percent = [](const std::optional<double>& part) {
+    return part ? fmt::format("{:.2f} %", *part * 100) : "";
+  };
   double total = 0;
   for (const EpochRecord& e : epochs) {
     total += e.seconds;
-    table.add({fmt::format("{:g}", e.epoch), fmt::format("{:.4f}", e.loss),
-               e.evaluation_loss ? fmt::format("{:.4f}", *e.evaluation_loss) : "",
-               e.accuracy ? fmt::format("{:.2f} %", *e.accuracy * 100) : "",
-               with_thousands(std::llround(e.images_per_second)), duration(total)});
+    std::vector<std::string> row{fmt::format("{:g}", e.epoch), fmt::format("{:.4f}", e.loss),
+                                 e.evaluation_loss ? fmt::format("{:.4f}", *e.evaluation_loss) : "",
+                                 percent(e.accuracy)};
+    if (top_k > 0) row.push_back(percent(e.top_k_accuracy));
+    row.insert(row.end(), {with_thousands(std::llround(e.images_per_second)), duration(total)});
+    table.add(std::move(row));
   }
   return table.text();
+}
+
+std::optional<double> time_to_accuracy(const std::vector<EpochRecord>& epochs, double accuracy) {
+  double seconds = 0;
+  for (const EpochRecord& e : epochs) {
+    seconds += e.seconds;
+    if (e.accuracy && *e.accuracy >= accuracy) return seconds;
+  }
+  return std::nullopt;
 }
 
 nlohmann::json to_json(const EpochRecord& e) {
@@ -66,9 +83,12 @@ nlohmann::json to_json(const EpochRecord& e) {
                       {"epoch", e.epoch},
                       {"seconds", e.seconds},
                       {"loss", e.loss},
-                      {"images_per_second", e.images_per_second}};
+                      {"images_per_second", e.images_per_second},
+                      {"learning_rate", e.learning_rate},
+                      {"evaluation_seconds", e.evaluation_seconds}};
   if (e.epoch == std::floor(e.epoch)) j["epoch"] = static_cast<int64_t>(e.epoch);
   if (e.accuracy) j["accuracy"] = *e.accuracy;
+  if (e.top_k_accuracy) j["top_k_accuracy"] = *e.top_k_accuracy;
   if (e.evaluation_loss) j["test_loss"] = *e.evaluation_loss;
   return j;
 }
@@ -79,6 +99,9 @@ EpochRecord epoch_record(const nlohmann::json& event) {
   e.seconds = event.at("seconds").get<double>();
   e.loss = event.at("loss").get<double>();
   e.images_per_second = event.at("images_per_second").get<double>();
+  e.learning_rate = event.at("learning_rate").get<double>();
+  e.evaluation_seconds = event.at("evaluation_seconds").get<double>();
+  if (event.contains("top_k_accuracy")) e.top_k_accuracy = event["top_k_accuracy"].get<double>();
   if (event.contains("accuracy")) e.accuracy = event["accuracy"].get<double>();
   if (event.contains("test_loss"))
     e.evaluation_loss = event["test_loss"].is_number() ? event["test_loss"].get<double>() : NAN;  // JSON has none

@@ -15,7 +15,10 @@ struct EpochRecord {
   double seconds = 0;  // of training since the record before; evaluation apart
   double loss = 0;     // mean over those steps, of the learners
   double images_per_second = 0;
+  double learning_rate = 0;  // of the last step
+  double evaluation_seconds = 0;
   std::optional<double> accuracy;  // of the evaluated model on the held-out examples
+  std::optional<double> top_k_accuracy;
   std::optional<double> evaluation_loss;
 };
 
@@ -23,6 +26,7 @@ struct EpochRecord {
 class JsonLog {
  public:
   explicit JsonLog(const std::string& path, bool append = false);  // "": no log
+  bool active() const { return file_ != nullptr; }
   void write(const nlohmann::json& event);
 
  private:
@@ -44,7 +48,9 @@ class LiveLine {
 
 std::string progress_bar(double fraction, int width);  // "━━━━━╸    "
 std::string duration(double seconds);                  // "4.1 s", "2:05", "1:02:03"
-std::string epoch_table(const std::vector<EpochRecord>& epochs);
+std::string epoch_table(const std::vector<EpochRecord>& epochs, int top_k);
+// Seconds of training until an evaluation reached the accuracy; none: no one did.
+std::optional<double> time_to_accuracy(const std::vector<EpochRecord>& epochs, double accuracy);
 EpochRecord epoch_record(const nlohmann::json& event);  // of what to_json() made
 nlohmann::json to_json(const EpochRecord& epoch);       // {"event":"epoch","epoch":1,"seconds":..,...}
 

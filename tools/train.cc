@@ -60,6 +60,7 @@ Run add_train(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--early-stop", o->early_stop, "stop after so many evaluations without a better one")
       ->check(CLI::Range(1, 1 << 20));
+  add_averaging_options(*command, o->averaging);
   command->add_flag("--keep-best", o->keep_best, "write the model of the best evaluation, not the last one");
   add_checkpoint_options(*command, *o);
   command->add_flag("--training-info", o->training_info,
@@ -68,7 +69,7 @@ Run add_train(CLI::App& app) {
       ->needs("--training-info");
   command->add_flag("--inference-form", o->inference_form,
                     "write BatchNormalization with its running statistics where the file has it in training mode");
-  command->add_option("--log", o->log, "write one JSON object a line: start, each epoch, end");
+  add_report_options(*command, o->report);
   command->add_option("--trace", o->trace,
                       "write what ran when, a row a stream, for chrome://tracing or ui.perfetto.dev");
   command->footer(
@@ -79,6 +80,7 @@ Run add_train(CLI::App& app) {
   return [o] {
     check_output(o->out);
     check_output(o->trace);
+    check_output(o->report.curves);
     o->model.seed = o->training.seed;
     if (o->training_info)
       return train_by_training_info(

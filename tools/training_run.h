@@ -9,18 +9,23 @@
 
 #include "sync/checkpoint.h"
 #include "sync/evaluator.h"
+#include "sync/model_average.h"
 #include "sync/schedule.h"
+#include "tools/averaging.h"
 #include "tools/dataset_feed.h"
-#include "tools/progress.h"
+#include "tools/meter.h"
 #include "tools/session.h"
 #include "tools/training_options.h"
+#include "tools/training_report.h"
 
 namespace arbalest::tools {
 
 struct TrainOptions {
   ModelArguments model;
   TrainingArguments training;
-  std::string data, out, log, trace;
+  AveragingArguments averaging;
+  ReportArguments report;
+  std::string data, out, trace;
   double holdout = 0.1, target_accuracy = 0;
   int64_t epochs = 5;
   double evaluate_every = 1;  // epochs
@@ -42,26 +47,41 @@ class TrainingRun {
   using Clock = std::chrono::steady_clock;
   using Tensors = std::map<std::string, HostTensor>;
 
+  // training_checkpoint.cc
   std::optional<FoundCheckpoint> find_checkpoint();
   bool continues() const;  // the checkpoint is of a run with these options
   int64_t first_iteration() const;
   Session opened_session();
-  TrainerOptions training_options() const;
   std::string identity() const;  // the options on which bits depend
-  void describe() const;
   void restore();
+  void restore_best(const nlohmann::json& progress);
   void write_checkpoint();
+
+  // training_description.cc
+  void describe() const;
+  nlohmann::json start_facts() const;
+  void show(double epoch);
+
+  TrainerOptions training_options() const;
 
   bool train_until(double epoch);  // false: stop
   int64_t next_halt(int64_t last) const;
-  int64_t checkpoint_interval() const { return std::max<int64_t>(1, iterations_until(o_.checkpoint_every)); }
+  void advance(int64_t count);
+  void at_halt();
   void finish_part(double epoch);
   void evaluate(EpochRecord& record);
   bool improved(const EpochRecord& record) const;
-  void show(double epoch, double fraction, double rate, double left);
+
+  ModelView model();  // the one that is evaluated
   void write_model();
   void write_trace() const;
+  RunTimes times() const;
+
+  double learning_rate_of(int64_t iteration) const;
   int64_t iterations_until(double epochs) const;
+  double epochs_after(int64_t iterations) const;
+  int64_t checkpoint_interval() const { return std::max<int64_t>(1, iterations_until(o_.checkpoint_every)); }
+  int64_t progress_interval() const { return std::max<int64_t>(1, iterations_until(o_.report.log_every)); }
   int64_t examples_of_step() const {
     return o_.training.all_learners() * o_.training.batch * o_.training.optimiser.accumulate;
   }
@@ -75,18 +95,18 @@ class TrainingRun {
   Schedule schedule_;
   std::unique_ptr<Trace> trace_;
   Trainer trainer_;
+  std::optional<ModelAverage> average_;
   EvaluationFeed test_;
   ModelEvaluator evaluator_;
-  JsonLog log_;
-  LiveLine line_;
-  std::vector<EpochRecord> records_;
+  TrainingReport report_;
   std::vector<int64_t> restarts_;  // iterations still to come before which the averaging begins anew
   int64_t iterations_ = 0, last_checkpoint_ = 0;
-  double part_seconds_ = 0, part_loss_ = 0;  // since the last evaluation; the loss is a sum over iterations
-  int64_t part_begin_ = 0;
-  double training_seconds_ = 0;
+  Meter part_, progress_;  // since the last evaluation, and the last message of progress
+  RunTimes times_;         // but for wall, which is that of runs before this one
+  Clock::time_point begin_;
   std::optional<EpochRecord> best_;
   Tensors best_tensors_;
+  std::vector<int64_t> confusion_;  // of the model that will be written, as far as it was evaluated
 };
 
 }  // namespace arbalest::tools

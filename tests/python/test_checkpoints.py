@@ -18,7 +18,7 @@ def run(arbalest, data):
     return lambda out, *more: ("train", "model.onnx", "-o", out, *OPTIONS, *more)
 
 
-@pytest.mark.parametrize("more", [(), ("--keep-best",)])
+@pytest.mark.parametrize("more", [(), ("--keep-best",), ("--ema", "0.9", "--ema-every", "3"), ("--swa-from", "2", "--swa-every", "0.7", "--keep-best")])
 def test_killed_ten_times(arbalest, run, more):
     arbalest(*run("whole.onnx", *more))
     moments = random.Random(3)
