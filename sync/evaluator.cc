@@ -32,7 +32,7 @@ const Node* cross_entropy_of(const Graph& graph, const GraphInput& label) {
 
 void check_classes(int64_t classes, const ModelEvaluator::Options& options) {
   if (options.top_k > classes)
-    throw Error(ErrorKind::usage, "the {} best classes: the model has {}", options.top_k, classes);
+    throw Error(ErrorKind::usage, "the {} best classes: the model has {}; ask for fewer", options.top_k, classes);
   if (options.confusion && classes > kMostConfusedClasses)
     throw Error(ErrorKind::usage, "a confusion matrix of {} classes: at most {}", classes, kMostConfusedClasses);
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/base/error.h"
+
 namespace arbalest::tools {
 
 void add_averaging_options(CLI::App& command, AveragingArguments& a) {
@@ -14,7 +16,9 @@ void add_averaging_options(CLI::App& command, AveragingArguments& a) {
                       "evaluate and write an exponential moving average of the model, with this decay, such as 0.999;\n"
                       "running statistics of BatchNormalization are averaged likewise")
           ->check(CLI::Range(0.0, 0.9999999));
-  command.add_option("--ema-every", a.ema_every, "iterations between the models that enter this average")
+  command
+      .add_option("--ema-every", a.ema_every,
+                  "iterations between the models that enter this average; more cost less time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->needs(ema);
@@ -29,6 +33,14 @@ void add_averaging_options(CLI::App& command, AveragingArguments& a) {
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str()
       ->needs(swa);
+}
+
+void check_averaging(const AveragingArguments& a, int64_t epochs) {
+  if (a.ema && !(*a.ema >= 0 && *a.ema < 1))
+    throw Error(ErrorKind::usage, "--ema {}: a decay is at least 0 and less than 1", *a.ema);
+  if (a.swa_from && !(*a.swa_from <= static_cast<double>(epochs)))
+    throw Error(ErrorKind::usage, "--swa-from {:g}: the run has {} epochs", *a.swa_from, epochs);
+  if (!(a.swa_every > 0)) throw Error(ErrorKind::usage, "--swa-every {}: must be above 0", a.swa_every);
 }
 
 std::string describe_averaging(const AveragingArguments& a) {

@@ -18,6 +18,8 @@ struct AveragingArguments {
 };
 
 void add_averaging_options(CLI::App& command, AveragingArguments& arguments);
+// Usage error for numbers that are none or out of range, and for a mean that would begin after the last epoch.
+void check_averaging(const AveragingArguments& arguments, int64_t epochs);
 std::string describe_averaging(const AveragingArguments& arguments);  // "SWA from epoch 3 on, every epoch"; "": none
 
 // The first iteration number above `iterations` after which the model enters the average; a number that no run reaches

@@ -31,14 +31,9 @@ int run(int argc, char** argv) {
       "  arbalest eval trained.onnx --data fashion-mnist\n"
       "\n'arbalest COMMAND --help' explains each command.");
   const std::pair<const char*, Run> commands[] = {
-      {"new", add_new(app)},
-      {"inspect", add_inspect(app)},
-      {"train", add_train(app)},
-      {"eval", add_eval(app)},
-      {"verify", add_verify(app)},
-      {"bench", add_bench(app)},
-      {"simulate", add_simulate(app)},
-      {"operators", add_operators(app)},
+      {"new", add_new(app)},           {"inspect", add_inspect(app)},     {"train", add_train(app)},
+      {"eval", add_eval(app)},         {"verify", add_verify(app)},       {"bench", add_bench(app)},
+      {"simulate", add_simulate(app)}, {"operators", add_operators(app)},
   };
   try {
     app.parse(argc, argv);

@@ -56,9 +56,8 @@ TrainingRun::TrainingRun(const TrainOptions& o)
       report_(o.report, fmt::format("{} on {}", std::filesystem::path(o.model.path).filename().string(), o.data),
               o.resume, first_iteration()),
       begin_(Clock::now()) {
+  check_averaging(o.averaging, o.epochs);
   if (o.averaging.on()) average_.emplace(trainer_.plan(), o.averaging.ema);
-  if (o.averaging.swa_from.value_or(0) > static_cast<double>(o.epochs))
-    throw Error(ErrorKind::usage, "--swa-from {:g}: the run has {} epochs", *o.averaging.swa_from, o.epochs);
   if (trainer_options(o.training).restart.any())
     for (const double epoch : schedule_.steps()) restarts_.push_back(std::max<int64_t>(1, iterations_until(epoch)));
   check_labels_fit(data_.train, session_);
@@ -83,8 +82,9 @@ double TrainingRun::epochs_after(int64_t iterations) const {
 }
 
 int64_t TrainingRun::iterations_until(double epochs) const {
-  return static_cast<int64_t>(
-      std::ceil(epochs * static_cast<double>(data_.train.size()) / static_cast<double>(examples_of_step())));
+  constexpr double kNever = 4e18;  // what is asked for later than any run lasts
+  const double examples = epochs * static_cast<double>(data_.train.size());
+  return static_cast<int64_t>(std::min(kNever, std::ceil(examples / static_cast<double>(examples_of_step()))));
 }
 
 // The iteration, at most `last`, at which something is to be done while all streams rest.

@@ -9,6 +9,7 @@ from onnx import numpy_helper
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from comparison import normalised, run
+from test_errors import fails
 
 # 640 examples, 16 a step: 40 iterations an epoch
 OPTIONS = ("--data", "squares.npz", "--learners", 2, "--batch", 8, "--seed", 3)
@@ -146,3 +147,10 @@ def test_curves(arbalest, train):
     texts = [t.text for t in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Loss", "Accuracy", "training", "test", "test, top 2", "epoch"} <= set(texts)
     assert sum(1 for _ in svg.iter("{http://www.w3.org/2000/svg}circle")) == 4 * 3
+
+
+def test_refusals(arbalest, train, data):
+    refused = lambda *options: fails(arbalest, "train", "model.onnx", *OPTIONS, "--epochs", 5, "-o", "out.onnx", *options, code=2)
+    assert "--swa-from 9" in refused("--swa-from", 9)
+    assert "11 best classes" in refused("--top-k", 11)
+    assert "cross-entropy" in refused("--confusion", "--loss", "logits=sum")
