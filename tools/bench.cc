@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,8 +9,10 @@
 #include "tools/machine.h"
 #include "tools/random_feeds.h"
 #include "tools/session.h"
+#include "tools/step_timer.h"
 #include "tools/table.h"
 #include "tools/training_options.h"
+#include "tools/tuning.h"
 
 namespace arbalest::tools {
 namespace {
@@ -20,51 +21,36 @@ struct BenchOptions {
   ModelArguments model;
   TrainingArguments training;
   std::vector<int64_t> batches{2, 8, 32};
-  std::vector<int> learners{1};
+  std::vector<std::string> learners{"1"};
   double seconds = 1;
   int windows = 3;
   bool json = false, profile = false;
 };
 
 struct Result {
-  int64_t batch = 0;
-  int learners = 0;
+  TrainingArguments arguments;
+  Tuning tuning;
   double images_per_second = 0, step_ms = 0, gflops = 0;
 };
 
-Result measure(const BenchOptions& o, const Session& session, int64_t batch, int learners) {
-  TrainingArguments arguments = o.training;
-  arguments.batch = batch;
-  arguments.learners = learners;
-  arguments.optimiser.learning_rate = 1e-6;  // random labels: the weights must not run away
-  const int64_t classes = session.classes().value_or(2);
-  const int all = arguments.all_learners();
-  std::vector<char> filled(all, 0);
-  TrainerOptions options = trainer_options(arguments);
-  options.parameters = parameter_settings(arguments.optimiser, session.training.parameters);
-  Trainer trainer(session.training.graph, session.batch(batch), cpu::kernel_set(), options,
-                  [&](int learner, Replica& replica) {
-                    if (filled[learner]) return;
-                    feed_random(replica, classes);
-                    filled[learner] = 1;
-                  });
-  using Clock = std::chrono::steady_clock;
-  const auto time = [&](int64_t iterations) {
-    const auto begin = Clock::now();
-    trainer.run(iterations);
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  time(3);
-  int64_t iterations = 4;
-  double took = time(iterations);
-  while (took < o.seconds / 4) took = time(iterations *= 2);
-  iterations = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(iterations) * o.seconds / took));
-  std::vector<double> rates;
-  for (int w = 0; w < o.windows; ++w) rates.push_back(static_cast<double>(iterations) / time(iterations));
+Result measure(const BenchOptions& o, const Session& session, int64_t batch, const std::string& learners) {
+  Result r;
+  r.arguments = o.training;
+  r.arguments.batch = batch;
+  if (learners == "auto") {
+    r.tuning = tune_learners(session, r.arguments, {},
+                             [&](const TrainingArguments& a) { return resident_batches(session, a.all_learners()); });
+  } else {
+    r.arguments.learners = std::stoi(learners);
+  }
+  StepTimer timer(session, r.arguments, resident_batches(session, r.arguments.all_learners()));
+  std::vector<double> rates = timer.rates(o.windows, o.seconds);
   std::sort(rates.begin(), rates.end());
-  const double rate = rates[rates.size() / 2];
-  return {batch, learners, rate * static_cast<double>(batch * all), 1e3 / rate,
-          trainer.plan().flops() * rate * all / 1e9};
+  r.images_per_second = rates[rates.size() / 2];
+  const double steps = r.images_per_second / timer.examples();  // a second
+  r.step_ms = 1e3 / steps;
+  r.gflops = timer.trainer().plan().flops() * steps * r.arguments.all_learners() / 1e9;
+  return r;
 }
 
 // Where a step's time goes, on one thread.
@@ -95,36 +81,50 @@ void print_profile(const BenchOptions& o, const Session& session, int64_t batch)
   fmt::print("batch {}: forward and backward take {:.3f} ms\n{}\n", batch, total / runs * 1e3, table.text());
 }
 
+// The most that the learners of any row use.
+int used_threads(const BenchOptions& o) {
+  int most = 1;
+  for (const std::string& learners : o.learners)
+    most = std::max(most,
+                    learners == "auto" ? core_count() : std::stoi(learners) * o.training.devices * o.training.threads);
+  return std::min(most, core_count());
+}
+
 int run_bench(const BenchOptions& o) {
   const Session session = open_session(o.model, {});
   if (o.profile) {
     for (int64_t batch : o.batches) print_profile(o, session, batch);
     return 0;
   }
-  const int most = *std::max_element(o.learners.begin(), o.learners.end()) * o.training.devices * o.training.threads;
-  const double peak = measured_peak_gflops(std::min(most, core_count()));
+  const int threads = used_threads(o);
+  const double peak = measured_peak_gflops(threads);
   nlohmann::json results = nlohmann::json::array();
-  Table table({">batch", ">learners", ">images/s", ">ms/step", ">GFLOP/s", ">of peak"});
-  for (int learners : o.learners)
+  Table table({">batch", ">learners", ">threads", ">images/s", ">ms/step", ">GFLOP/s", ">of peak"});
+  std::string notes;
+  for (const std::string& learners : o.learners)
     for (int64_t batch : o.batches) {
       const Result r = measure(o, session, batch, learners);
-      table.add({std::to_string(r.batch), std::to_string(r.learners),
+      const TrainingArguments& a = r.arguments;
+      table.add({std::to_string(batch), std::to_string(a.learners), std::to_string(a.threads),
                  with_thousands(static_cast<int64_t>(r.images_per_second)), fmt::format("{:.3f}", r.step_ms),
                  fmt::format("{:.1f}", r.gflops), fmt::format("{:.0f} %", 100 * r.gflops / peak)});
-      results.push_back({{"batch", r.batch},
-                         {"learners", r.learners},
-                         {"threads_per_learner", o.training.threads},
-                         {"sync", o.training.synchroniser.sync},
+      results.push_back({{"batch", batch},
+                         {"learners", a.learners},
+                         {"threads_per_learner", a.threads},
+                         {"sync", a.synchroniser.sync},
                          {"images_per_second", r.images_per_second},
                          {"step_ms", r.step_ms},
                          {"gflops", r.gflops},
                          {"share_of_peak", r.gflops / peak}});
+      if (r.tuning.decisions.empty()) continue;
+      results.back()["tuner"] = to_json(r.tuning);
+      notes += fmt::format("batch {}, tuner: {}\n", batch, describe_tuning(r.tuning));
     }
   if (o.json)
     fmt::print("{}\n", nlohmann::json{{"model", o.model.path}, {"peak_gflops", peak}, {"results", results}}.dump(1));
   else
-    fmt::print("{}; measured peak of {} thread{}: {:.0f} GFLOP/s\n{}", machine_text(), std::min(most, core_count()),
-               most == 1 ? "" : "s", peak, table.text());
+    fmt::print("{}; measured peak of {} thread{}: {:.0f} GFLOP/s\n{}{}", machine_text(), threads,
+               threads == 1 ? "" : "s", peak, notes, table.text());
   return 0;
 }
 
@@ -138,9 +138,11 @@ Run add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--learners", o->learners, "numbers of learners")
+  command
+      ->add_option("--learners", o->learners,
+                   "numbers of learners; auto: those that `train` would choose for a long run")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(learner_count())
       ->capture_default_str();
   add_learner_options(*command, o->training);
   add_loss_options(*command, o->model);
@@ -151,7 +153,7 @@ Run add_bench(CLI::App& app) {
   command->add_flag("--json", o->json, "print JSON");
   command->add_flag("--profile", o->profile, "time each step of the plan instead");
   command->footer(
-      "Examples:\n  arbalest bench lenet.onnx --batch 2,16,64 --learners 1,2 --sync sma\n"
+      "Examples:\n  arbalest bench lenet.onnx --batch 2,16,64 --learners 1,2,auto --sync sma\n"
       "  arbalest bench resnet.onnx --batch 16 --profile");
   return [o] { return run_bench(*o); };
 }

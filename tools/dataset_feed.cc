@@ -41,10 +41,9 @@ void check_label_fits(const Dataset& data, const TensorType& type) {
 }  // namespace
 
 TrainingFeed::TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments,
-                           uint64_t first_batch)
-    : normalisation_(arguments.normalise ? measure(data) : no_normalisation(data)),
-      names_(match_inputs(session.training.graph, data)),
-      loader_(data, normalisation_, loader_options(arguments, first_batch)) {}
+                           const Normalisation& normalisation, uint64_t first_batch)
+    : names_(match_inputs(session.training.graph, data)),
+      loader_(data, normalisation, loader_options(arguments, first_batch)) {}
 
 void TrainingFeed::load(int learner, Replica& replica) {
   feed(replica, names_, loader_.next(learner));

@@ -18,13 +18,12 @@ namespace arbalest::tools {
 class TrainingFeed {
  public:
   // `first_batch`: of each learner, where a run goes on.
-  TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments, uint64_t first_batch);
-  const Normalisation& normalisation() const { return normalisation_; }
+  TrainingFeed(const Dataset& data, const Session& session, const TrainingArguments& arguments,
+               const Normalisation& normalisation, uint64_t first_batch = 0);
   // The learner's next batch into its replica; waits while it is not ready. Called on the learner's thread.
   void load(int learner, Replica& replica);
 
  private:
-  Normalisation normalisation_;
   std::vector<std::string> names_;
   BatchLoader loader_;
 };

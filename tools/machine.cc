@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +21,18 @@ int core_count() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+size_t available_memory() {
+  size_t bytes = std::numeric_limits<size_t>::max();
+  std::ifstream machine("/proc/meminfo");
+  std::string name;
+  for (size_t kib = 0; machine >> name >> kib; machine.ignore(64, '\n'))
+    if (name == "MemAvailable:") bytes = kib << 10;
+  std::ifstream limit("/sys/fs/cgroup/memory.max"), use("/sys/fs/cgroup/memory.current");
+  size_t most = 0, used = 0;
+  if (limit >> most && use >> used) bytes = std::min(bytes, most - std::min(most, used));
+  return bytes;
 }
 
 std::string machine_text() {

@@ -18,4 +18,13 @@ void feed_random(Replica& replica, int64_t classes) {
   }
 }
 
+Trainer::LoadBatch resident_batches(const Session& session, int learners) {
+  std::vector<char> filled(static_cast<size_t>(learners), 0);
+  return [filled, classes = session.classes().value_or(2)](int learner, Replica& replica) mutable {
+    char& once = filled[static_cast<size_t>(learner)];
+    if (!once) feed_random(replica, classes);
+    once = 1;
+  };
+}
+
 }  // namespace arbalest::tools

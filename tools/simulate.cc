@@ -84,12 +84,8 @@ Measured measure_here(const SimulateOptions& o, const Session& session, int lear
   TrainerOptions options = trainer_options(arguments);
   Trace trace;
   options.trace = &trace;
-  std::vector<char> filled(static_cast<size_t>(learners), 0);
   Trainer trainer(session.training.graph, session.batch(arguments.batch), cpu::kernel_set(), options,
-                  [&](int learner, Replica& replica) {
-                    if (!filled[static_cast<size_t>(learner)]) feed_random(replica, session.classes().value_or(2));
-                    filled[static_cast<size_t>(learner)] = 1;
-                  });
+                  resident_batches(session, learners));
   using Clock = std::chrono::steady_clock;
   double took = 0;
   int64_t iterations = 4;

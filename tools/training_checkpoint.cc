@@ -41,6 +41,8 @@ int64_t TrainingRun::first_iteration() const {
 Session TrainingRun::opened_session() {
   Session session = open_session(o_.model, facts_of(data_.train));
   session.require_parameters();
+  check_labels_fit(data_.train, session);
+  check_labels_fit(data_.test, session);
   if (!found_) return session;
   for (GraphInput& input : session.training.graph.inputs) {
     if (input.role != InputRole::parameter && input.role != InputRole::state) continue;
@@ -69,6 +71,8 @@ void TrainingRun::write_checkpoint() {
   for (const EpochRecord& record : report_.records()) progress["records"].push_back(to_json(record));
   if (best_) progress["best"] = to_json(*best_);
   c.facts = {{"run", identity()},
+             {"learners", std::to_string(o_.training.learners)},
+             {"threads per learner", std::to_string(o_.training.threads)},
              {"layout", layout_text(*trainer_.plan().parameters())},
              {"iteration", std::to_string(iterations_)},
              {"examples", std::to_string(iterations_ * examples_of_step())},

@@ -24,8 +24,9 @@ void TrainingRun::describe() const {
   std::vector<std::string> notices = session_.notices;
   for (std::string& n : gradient_notices(session_, session_.batch(o_.training.batch))) notices.push_back(std::move(n));
   for (const std::string& notice : notices) fmt::print("{:<12}  {}\n", "note", notice);
-  fmt::print("{:<12}  {}{}\n", "data", arbalest::describe(data_), describe_normalisation(feed_.normalisation()));
+  fmt::print("{:<12}  {}{}\n", "data", arbalest::describe(data_), describe_normalisation(normalisation_));
   fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
+  if (const std::string text = describe_tuning(tuning_); !text.empty()) fmt::print("{:<12}  {}\n", "tuner", text);
   if (average_) fmt::print("{:<12}  {}\n", "average", describe_averaging(o_.averaging));
   if (o_.resume && !found_) fmt::print("{:<12}  no checkpoint in {} yet: starting anew\n", "note", o_.checkpoints);
   if (!found_) return;

@@ -11,9 +11,9 @@ namespace arbalest::tools {
 
 void add_report_options(CLI::App& command, ReportArguments& a) {
   add_class_options(command, a.classes);
-  command.add_option(
-      "--log", a.log,
-      "write one JSON object a line: start, progress inside epochs, each evaluation, end with the times");
+  command.add_option("--log", a.log,
+                     "write one JSON object a line: start, the tuner's decisions, progress inside epochs, each "
+                     "evaluation, end with the times");
   command.add_option("--tensorboard", a.tensorboard, "folder for TensorBoard: write losses, accuracy and rates there");
   command.add_option("--curves", a.curves, "write loss and accuracy over the epochs as an SVG image, after each");
   command
@@ -25,6 +25,11 @@ void add_report_options(CLI::App& command, ReportArguments& a) {
 TrainingReport::TrainingReport(const ReportArguments& arguments, std::string title, bool resumed, int64_t resumed_at)
     : arguments_(arguments), title_(std::move(title)), log_(arguments.log, resumed) {
   if (!arguments.tensorboard.empty()) events_ = std::make_unique<EventFile>(arguments.tensorboard, resumed_at);
+}
+
+void TrainingReport::start(const nlohmann::json& facts, const std::vector<nlohmann::json>& choice) {
+  log_.write(facts);
+  for (const nlohmann::json& decision : choice) log_.write(decision);
 }
 
 void TrainingReport::progress(const Progress& p) {

@@ -45,7 +45,8 @@ class TrainingReport {
   const std::vector<EpochRecord>& records() const { return records_; }
   void set_records(std::vector<EpochRecord> records) { records_ = std::move(records); }
 
-  void start(nlohmann::json facts) { log_.write(facts); }
+  // `choice`: how the learners were chosen, an event a decision.
+  void start(const nlohmann::json& facts, const std::vector<nlohmann::json>& choice);
   void progress(const Progress& progress);
   void evaluated(const EpochRecord& record, int64_t iteration, const Evaluation& evaluation);
   void print_table() const;

@@ -13,6 +13,8 @@
 namespace arbalest::tools {
 namespace {
 
+constexpr int64_t kIterationsOfEpoch = 10;  // at least, with as many learners as are chosen
+
 std::atomic<int> interrupts = 0;
 void on_interrupt(int) {
   if (++interrupts > 1) std::_Exit(130);  // asked twice: at once
@@ -43,16 +45,18 @@ TrainingRun::TrainingRun(const TrainOptions& o)
                                          : std::make_unique<CheckpointFolder>(o.checkpoints, o.checkpoints_kept)),
       found_(find_checkpoint()),
       session_(opened_session()),
-      feed_(data_.train, session_, o.training,
+      normalisation_(o.training.normalise ? measure(data_.train) : no_normalisation(data_.train)),
+      tuning_(choose_learners()),
+      feed_(data_.train, session_, o_.training, normalisation_,
             static_cast<uint64_t>(first_iteration() * o.training.optimiser.accumulate)),
       schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
                 static_cast<double>(o.epochs)),
       trace_(o.trace.empty() ? nullptr : std::make_unique<Trace>()),
       trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(), training_options(),
                [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
-      test_(data_.test, session_, feed_.normalisation()),
+      test_(data_.test, session_, normalisation_),
       evaluator_(session_.evaluation.graph, trainer_.plan().parameters(), trainer_.plan().states(), cpu::kernel_set(),
-                 evaluation_options(session_, o)),
+                 evaluation_options(session_, o_)),
       report_(o.report, fmt::format("{} on {}", std::filesystem::path(o.model.path).filename().string(), o.data),
               o.resume, first_iteration()),
       begin_(Clock::now()) {
@@ -60,10 +64,25 @@ TrainingRun::TrainingRun(const TrainOptions& o)
   if (o.averaging.on()) average_.emplace(trainer_.plan(), o.averaging.ema);
   if (trainer_options(o.training).restart.any())
     for (const double epoch : schedule_.steps()) restarts_.push_back(std::max<int64_t>(1, iterations_until(epoch)));
-  check_labels_fit(data_.train, session_);
-  check_labels_fit(data_.test, session_);
   if (found_) restore();
   last_checkpoint_ = iterations_;
+}
+
+Tuning TrainingRun::choose_learners() {
+  TrainingArguments& t = o_.training;
+  if (!t.tuned) return {};
+  if (found_ && found_->checkpoint.facts.contains("learners")) {
+    t.learners = std::stoi(found_->checkpoint.fact("learners"));
+    if (!t.threads_given) t.threads = std::stoi(found_->checkpoint.fact("threads per learner"));
+    if (continues()) return {};
+  }
+  TuningLimits limits;
+  limits.run_examples = static_cast<double>(o_.epochs) * static_cast<double>(data_.train.size());
+  limits.most_examples = data_.train.size() / kIterationsOfEpoch;
+  return tune_learners(session_, t, limits, [this](const TrainingArguments& arguments) {
+    const auto feed = std::make_shared<TrainingFeed>(data_.train, session_, arguments, normalisation_);
+    return [feed](int learner, Replica& replica) { feed->load(learner, replica); };
+  });
 }
 
 TrainerOptions TrainingRun::training_options() const {
@@ -209,7 +228,7 @@ RunTimes TrainingRun::times() const {
 
 int TrainingRun::run() {
   describe();
-  report_.start(start_facts());
+  report_.start(start_facts(), to_json(tuning_));
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   begin_ = Clock::now();

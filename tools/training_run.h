@@ -17,6 +17,7 @@
 #include "tools/session.h"
 #include "tools/training_options.h"
 #include "tools/training_report.h"
+#include "tools/tuning.h"
 
 namespace arbalest::tools {
 
@@ -62,6 +63,8 @@ class TrainingRun {
   nlohmann::json start_facts() const;
   void show(double epoch);
 
+  // The checkpoint's learners and threads where they continue it, else as measured; where the user leaves it open.
+  Tuning choose_learners();
   TrainerOptions training_options() const;
 
   bool train_until(double epoch);  // false: stop
@@ -82,15 +85,15 @@ class TrainingRun {
   double epochs_after(int64_t iterations) const;
   int64_t checkpoint_interval() const { return std::max<int64_t>(1, iterations_until(o_.checkpoint_every)); }
   int64_t progress_interval() const { return std::max<int64_t>(1, iterations_until(o_.report.log_every)); }
-  int64_t examples_of_step() const {
-    return o_.training.all_learners() * o_.training.batch * o_.training.optimiser.accumulate;
-  }
+  int64_t examples_of_step() const { return o_.training.step_examples(); }
 
-  const TrainOptions& o_;
+  TrainOptions o_;  // with the learners and threads that were chosen
   DataSplits data_;
   std::unique_ptr<CheckpointFolder> checkpoints_;
   std::optional<FoundCheckpoint> found_;
   Session session_;
+  Normalisation normalisation_;
+  Tuning tuning_;
   TrainingFeed feed_;
   Schedule schedule_;
   std::unique_ptr<Trace> trace_;
