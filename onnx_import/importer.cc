@@ -5,8 +5,10 @@
 
 #include "graph/base/error.h"
 #include "graph/passes/passes.h"
+#include "onnx_import/classification.h"
 #include "onnx_import/data_inputs.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/equal_elements.h"
 #include "onnx_import/narrow_type.h"
 #include "onnx_import/tensor_reader.h"
 #include "onnx_import/translate.h"
@@ -178,14 +180,41 @@ void check_supported(const FlatGraph& flat) {
 
 // ---- translation
 
+std::string listed(std::vector<std::string> names) {
+  constexpr size_t kShown = 4;
+  const std::string more = names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";
+  names.resize(std::min(names.size(), kShown));
+  return fmt::format("'{}'{}", fmt::join(names, "', '"), more);
+}
+
 // Weights that no tensor holds: the user must know why they do not train.
 void notice_generated_weights(const Preparation& p, std::vector<std::string>& notices) {
-  if (std::any_of(p.reports.begin(), p.reports.end(), [](const ParameterReport& r) { return r.trains; })) return;
-  for (const FlatNode& node : p.flat.nodes) {
-    if (node.proto->op_type() != "ConstantOfShape") continue;
-    notices.push_back(fmt::format("'{}' is made by ConstantOfShape ({}), all its elements are equal: it does not train",
-                                  node.proto->output(0), describe(node)));
+  const auto is_weight = [](const ParameterReport& r) { return r.trains && r.type.rank() >= 2; };
+  if (std::any_of(p.reports.begin(), p.reports.end(), is_weight)) return;
+  std::vector<std::string> names;
+  for (const FlatNode& node : p.flat.nodes)
+    if (node.proto->op_type() == "ConstantOfShape") names.push_back(node.proto->output(0));
+  if (names.empty()) return;
+  notices.push_back(
+      fmt::format("{} {} made by ConstantOfShape, all elements equal: weights that start equal learn nothing, so they "
+                  "do not train; --reinit kaiming (or xavier) makes tensors of them and draws start values",
+                  listed(names), names.size() == 1 ? "is" : "are"));
+}
+
+// Units of a layer that start equal stay equal: each gets the gradient of the others. (One layer alone may start so.)
+void notice_equal_weights(const Preparation& p, std::vector<std::string>& notices) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < p.reports.size(); ++i) {
+    const ParameterReport& r = p.reports[i];
+    if (!r.trains || r.use != TensorUse::weight || r.type.rank() < 2) continue;
+    if (!has_equal_elements(*p.tensors[i].value)) return;
+    names.push_back(r.name);
   }
+  if (names.size() < 2) return;
+  notices.push_back(fmt::format(
+      "all weights are constant ({}: the elements of each are equal), which no training changes; --reinit kaiming "
+      "(or xavier) draws start values",
+      listed(names)));
 }
 
 // A size of the batch that a node still holds shows when another one is put in.
@@ -212,6 +241,13 @@ void note_element_types(const ModelFile& file, const FlatGraph& flat, Scope& sco
   });
 }
 
+std::vector<ParameterReport> listed_reports(const Preparation& p) {
+  std::vector<ParameterReport> reports;
+  for (size_t i = 0; i < p.reports.size(); ++i)
+    if (!p.tensors[i].is_constant_node || p.reports[i].trains) reports.push_back(p.reports[i]);
+  return reports;
+}
+
 Imported translate_all(const ModelFile& file, const Preparation& p, const ImportOptions& options, bool free_batch) {
   Imported result;
   result.notices = p.notices;
@@ -236,11 +272,9 @@ Imported translate_all(const ModelFile& file, const Preparation& p, const Import
   }
   drop_dead_nodes(result.graph);
 
-  for (size_t i = 0; i < p.reports.size(); ++i) {
-    const bool is_listed = !p.tensors[i].is_constant_node || p.reports[i].trains;
-    if (is_listed) result.parameters.push_back(p.reports[i]);
-  }
+  result.parameters = listed_reports(p);
   notice_generated_weights(p, result.notices);
+  notice_equal_weights(p, result.notices);
   return result;
 }
 
@@ -294,6 +328,10 @@ Imported import_model(const ModelFile& file, const ImportOptions& options) {
   } catch (const Error& e) {
     throw e.within(file.path);
   }
+}
+
+std::vector<ParameterReport> classify_tensors(const ModelFile& file, const ImportOptions& options) {
+  return listed_reports(prepare(file, options));
 }
 
 DeclaredInputs declared_inputs(const ModelFile& file, const ImportOptions& options) {

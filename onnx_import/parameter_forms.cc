@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "graph/base/error.h"
+#include "onnx_import/equal_elements.h"
 
 namespace arbalest {
 namespace {
@@ -53,13 +54,6 @@ uint64_t fingerprint(const HostTensor& tensor) {
     sum += (bits ^ (bits >> 29)) * 0xBF58476D1CE4E5B9u;
   }
   return sum;
-}
-
-bool is_uniform(const HostTensor& tensor) {
-  const size_t size = size_of(tensor.dtype);
-  for (size_t at = size; at < tensor.bytes.size(); at += size)
-    if (std::memcmp(&tensor.bytes[0], &tensor.bytes[at], size) != 0) return false;
-  return true;
 }
 
 }  // namespace
@@ -125,7 +119,7 @@ std::vector<std::string> find_equal_matrices(const std::vector<ModelTensor>& ten
   std::map<uint64_t, std::vector<const ModelTensor*>> seen;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const ModelTensor& t = tensors[i];
-    if (!reports[i].trains || t.value->dims.size() != 2 || is_uniform(*t.value)) continue;
+    if (!reports[i].trains || t.value->dims.size() != 2 || has_equal_elements(*t.value)) continue;
     std::vector<const ModelTensor*>& alike = seen[fingerprint(*t.value)];
     for (const ModelTensor* other : alike) {
       const bool same = *other->value == *t.value;

@@ -26,6 +26,12 @@ void feed(Replica& replica, const std::vector<std::string>& names, const Batch& 
   }
 }
 
+// Axes of size 1 change nothing: a model may end in N x classes x 1 x 1.
+Shape without_ones(Shape shape) {
+  std::erase_if(shape, [](const Dim& d) { return d == Dim(1); });
+  return shape;
+}
+
 // One label serves all losses: each must take what the data have.
 void check_label_fits(const Dataset& data, const TensorType& type) {
   if (is_float(type.dtype) == data.has_classes())
@@ -33,7 +39,7 @@ void check_label_fits(const Dataset& data, const TensorType& type) {
                 name_of(data.labels.values.dtype), name_of(type.dtype));
   Shape sample = type.shape;
   if (!sample.empty()) sample.erase(sample.begin());
-  if (sample != Shape(data.labels.sample()))
+  if (without_ones(sample) != without_ones(Shape(data.labels.sample())))
     throw Error(ErrorKind::usage, "{}: a label has the shape {}, the loss takes {}", data.name,
                 to_string(data.labels.sample()), to_string(sample));
 }

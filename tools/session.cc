@@ -131,8 +131,14 @@ void add_edit_options(CLI::App& command, ModelArguments& arguments) {
                   "LAYER=OUTPUTS: a new layer in place of a Gemm, MatMul or Conv, with another number of outputs")
       ->allow_extra_args(false);
   command
+      .add_option(
+          "--reinit", arguments.start_values,
+          "begin without the file's values: weights uniform by fan (kaiming: for Relu; xavier), biases 0, scales "
+          "1;\nalso weights that a ConstantOfShape makes. What --freeze names stays")
+      ->check(CLI::IsMember({"kaiming", "xavier"}));
+  command
       .add_option("--reinitialise", arguments.reinitialised,
-                  "draw the tensors anew whose names match, also those that a ConstantOfShape makes")
+                  "draw anew only the tensors whose names match, by --reinit's rule or as PyTorch's layers begin")
       ->allow_extra_args(false);
   command.add_flag("--keep-shared", arguments.keep_shared,
                    "train scales and biases of several layers that the exporter merged as one tensor");
@@ -251,6 +257,9 @@ ModelEdits model_edits(const ModelArguments& arguments) {
     edits.heads.push_back({layer, classes});
   }
   edits.reinitialised = arguments.reinitialised;
+  if (!arguments.start_values.empty())
+    edits.start = arguments.start_values == "xavier" ? StartRule::xavier : StartRule::kaiming;
+  edits.selection = {arguments.train, arguments.freeze};
   edits.untie = !arguments.keep_shared;
   edits.seed = arguments.seed;
   return edits;
@@ -276,12 +285,11 @@ std::vector<std::string> gradient_notices(const Session& session, const Bindings
   Graph graph = session.training.graph;
   bind(graph, bindings);
   differentiate(graph);
+  std::vector<bool> stays(graph.values.size(), false);
+  for (const ParameterGradient& g : graph.gradients) stays[g.parameter.at()] = !g.gradient;
   std::vector<std::string> names;
-  for (const ParameterGradient& g : graph.gradients) {
-    if (g.gradient) continue;
-    for (const GraphInput& input : graph.inputs)
-      if (input.value == g.parameter) names.push_back(fmt::format("'{}'", input.name));
-  }
+  for (const GraphInput& input : graph.inputs)
+    if (stays[input.value.at()]) names.push_back(fmt::format("'{}'", input.name));
   if (names.empty()) return {};
   constexpr size_t kShown = 8;
   const std::string more = names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";

@@ -30,6 +30,7 @@ struct ModelArguments {
   std::vector<std::string> batch_norm;     // POLICY or NODE=POLICY
   std::vector<std::string> heads;          // LAYER=OUTPUTS
   std::vector<std::string> reinitialised;
+  std::string start_values;  // kaiming or xavier; empty: none asked for
   bool keep_shared = false;
   uint64_t seed = 1;  // of new values
   bool straight_through = false;

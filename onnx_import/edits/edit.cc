@@ -1,56 +1,12 @@
 #include "onnx_import/edits/edit.h"
 
 #include <algorithm>
-#include <cmath>
-#include <unordered_set>
 
 #include "graph/base/error.h"
 #include "graph/host_tensor.h"
 #include "onnx_import/data_type.h"
 
 namespace arbalest {
-namespace {
-
-// SplitMix64: a number in [-1, 1) that follows from its arguments.
-double random_number(uint64_t seed, uint64_t index) {
-  uint64_t z = seed + index * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
-}
-
-uint64_t hash_of(const std::string& name, uint64_t seed) {
-  uint64_t h = 0xCBF29CE484222325u ^ seed;
-  for (const char c : name) h = (h ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
-  return h;
-}
-
-bool is_set(const onnx::NodeProto& node, const std::string& attribute) {
-  const auto* a = find_attribute(node, attribute);
-  return a && a->i() != 0;
-}
-
-enum class PlaceKind : uint8_t { weight, scale, bias };
-
-PlaceKind kind_of(const ReaderPlace& place) {
-  const std::string& op = place.node->op_type();
-  if (op.ends_with("Normalization")) return place.input == 1 ? PlaceKind::scale : PlaceKind::bias;
-  if (op == "Add" || op == "Sum") return PlaceKind::bias;
-  if (op == "LSTM" || op == "GRU" || op == "RNN") return place.input == 3 ? PlaceKind::bias : PlaceKind::weight;
-  return place.input == 2 ? PlaceKind::bias : PlaceKind::weight;
-}
-
-// How many inputs an output of the layer sums over.
-int64_t fan_in(const ReaderPlace& place, const Dims& dims) {
-  const std::string& op = place.node->op_type();
-  if (dims.size() < 2) return dims.empty() ? 1 : dims[0];
-  if (op == "Conv") return element_count(Dims(dims.begin() + 1, dims.end()));
-  if (op == "Gemm") return is_set(*place.node, "transB") ? dims[1] : dims[0];
-  if (op == "MatMul") return dims[dims.size() - 2];
-  return dims.back();
-}
-
-}  // namespace
 
 onnx::TensorProto* find_initializer(onnx::GraphProto& graph, const std::string& name) {
   for (auto& t : *graph.mutable_initializer())
@@ -72,14 +28,16 @@ std::vector<ReaderPlace> readers_of(onnx::GraphProto& graph, const std::string& 
   return readers;
 }
 
-std::string unused_name(const onnx::GraphProto& graph, const std::string& wanted) {
-  std::unordered_set<std::string> used;
-  for (const auto& t : graph.initializer()) used.insert(t.name());
-  for (const auto& t : graph.sparse_initializer()) used.insert(t.values().name());
-  for (const auto& v : graph.input()) used.insert(v.name());
-  for (const auto& node : graph.node()) used.insert(node.output().begin(), node.output().end());
+UnusedNames::UnusedNames(const onnx::GraphProto& graph) {
+  for (const auto& t : graph.initializer()) used_.insert(t.name());
+  for (const auto& t : graph.sparse_initializer()) used_.insert(t.values().name());
+  for (const auto& v : graph.input()) used_.insert(v.name());
+  for (const auto& node : graph.node()) used_.insert(node.output().begin(), node.output().end());
+}
+
+std::string UnusedNames::take(const std::string& wanted) {
   std::string name = wanted;
-  for (int i = 2; used.count(name); ++i) name = fmt::format("{}_{}", wanted, i);
+  for (int i = 2; !used_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
   return name;
 }
 
@@ -98,20 +56,18 @@ void set_values(onnx::TensorProto& tensor, const Dims& dims, const std::vector<f
   tensor.set_raw_data(typed.bytes.data(), typed.bytes.size());
 }
 
-std::vector<float> uniform_values(int64_t count, double bound, const std::string& name, uint64_t seed) {
-  std::vector<float> values(static_cast<size_t>(count));
-  const uint64_t first = hash_of(name, seed);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(bound * random_number(first, i + 1));
-  return values;
-}
-
-std::vector<float> start_values(const ReaderPlace& place, const Dims& dims, const std::string& name, uint64_t seed) {
-  const int64_t count = element_count(dims);
-  const PlaceKind kind = kind_of(place);
-  if (kind != PlaceKind::weight)
-    return std::vector<float>(static_cast<size_t>(count), kind == PlaceKind::scale ? 1 : 0);
-  const int64_t inputs = std::max<int64_t>(fan_in(place, dims), 1);
-  return uniform_values(count, 1 / std::sqrt(static_cast<double>(inputs)), name, seed);
+void add_initializer(onnx::ModelProto& model, onnx::TensorProto tensor) {
+  constexpr int64_t kWithoutInputs = 4;  // the first IR version whose initializers are no inputs
+  onnx::GraphProto& graph = *model.mutable_graph();
+  if (model.ir_version() < kWithoutInputs) {
+    auto& input = *graph.add_input();
+    input.set_name(tensor.name());
+    auto& type = *input.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(tensor.data_type());
+    type.mutable_shape();
+    for (const int64_t d : tensor.dims()) type.mutable_shape()->add_dim()->set_dim_value(d);
+  }
+  *graph.add_initializer() = std::move(tensor);
 }
 
 const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, const std::string& name) {
@@ -121,16 +77,16 @@ const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, const st
 }
 
 ModelPtr edit_model(ModelPtr model, const ModelEdits& edits, std::vector<std::string>& notices) {
-  onnx::ModelProto proto = model->proto;
+  ModelFile file{model->path, {}, model->proto};
   try {
-    for (const HeadReplacement& head : edits.heads) replace_head(proto, head, edits.seed, notices);
-    for (const std::string& pattern : edits.reinitialised) reinitialise(proto, pattern, edits.seed, notices);
-    const int copies = edits.untie ? untie_merged(*model, proto, notices) : 0;
-    if (edits.heads.empty() && edits.reinitialised.empty() && copies == 0) return model;
+    for (const HeadReplacement& head : edits.heads) replace_head(file.proto, head, edits.seed, notices);
+    const int copies = edits.untie ? untie_merged(*model, file.proto, notices) : 0;
+    if (edits.heads.empty() && edits.reinitialised.empty() && !edits.start && copies == 0) return model;
+    reinitialise(file, edits, notices);
   } catch (const Error& e) {
     throw e.within(model->path);
   }
-  return load_model_bytes(proto.SerializeAsString(), model->path);
+  return load_model_bytes(file.proto.SerializeAsString(), model->path);
 }
 
 }  // namespace arbalest

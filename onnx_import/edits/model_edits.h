@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "onnx_import/model.h"
+#include "onnx_import/parameters.h"
 
 namespace arbalest {
 
@@ -19,10 +21,17 @@ struct HeadReplacement {
   int64_t classes = 0;
 };
 
+// The bound of a weight's start values (edits/start_values.h).
+enum class StartRule : uint8_t { layer, kaiming, xavier };
+
 struct ModelEdits {
   std::vector<HeadReplacement> heads;
   // Globs over initializers and outputs of ConstantOfShape: drawn anew as a new layer would be.
   std::vector<std::string> reinitialised;
+  // By which rule; without patterns all that trains is drawn anew, with the running statistics beside it. In a model
+  // without weights, what ConstantOfShape makes in a weight's place becomes one.
+  std::optional<StartRule> start;
+  ParameterSelection selection;  // what trains
   // Scales and biases of several layers that an exporter merged because they all were ones or zeros: a copy for each.
   bool untie = true;
   uint64_t seed = 1;  // of the new values

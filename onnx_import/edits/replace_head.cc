@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "graph/base/error.h"
-#include "onnx_import/edits/edit.h"
+#include "onnx_import/edits/start_values.h"
 #include "onnx_import/flat_graph.h"
 #include "onnx_import/glob.h"
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "graph/base/error.h"
 #include "onnx_import/edits/edit.h"
+#include "onnx_import/equal_elements.h"
 #include "onnx_import/flat_graph.h"
 #include "onnx_import/tensor_reader.h"
 
@@ -23,13 +23,6 @@ bool is_weight(const ReaderPlace& place) {
   return (op == "Gemm" || op == "MatMul" || op == "Conv") && place.input == 1;
 }
 
-bool has_equal_values(const HostTensor& t) {
-  const size_t size = size_of(t.dtype);
-  for (size_t at = size; at < t.bytes.size(); at += size)
-    if (std::memcmp(&t.bytes[0], &t.bytes[at], size) != 0) return false;
-  return true;
-}
-
 }  // namespace
 
 // A layer that is meant to be used several times shares its matrices too; then nothing is taken apart.
@@ -45,15 +38,17 @@ int untie_merged(const ModelFile& file, onnx::ModelProto& model, std::vector<std
     const bool is_merged = places.size() > 1 && std::all_of(places.begin(), places.end(), is_scale_or_bias);
     if (is_merged && tensor.dims_size() == 1 && tensor.dims(0) > 1) merged.push_back(&tensor);
   }
+  if (merged.empty()) return 0;
+  UnusedNames names(graph);
   int copies = 0;
   std::vector<onnx::TensorProto> added;
   for (const onnx::TensorProto* tensor : merged) {
-    if (!has_equal_values(read_tensor(*tensor, file))) continue;
+    if (!has_equal_elements(read_tensor(*tensor, file))) continue;
     const UsePlaces& places = readers[tensor->name()];
     std::vector<std::string> layers{fmt::format("'{}'", node_name(*places[0].node))};
     for (size_t i = 1; i < places.size(); ++i) {
       onnx::TensorProto copy = *tensor;
-      copy.set_name(unused_name(graph, tensor->name() + "/" + node_name(*places[i].node)));
+      copy.set_name(names.take(tensor->name() + "/" + node_name(*places[i].node)));
       places[i].node->set_input(places[i].input, copy.name());
       added.push_back(std::move(copy));
       layers.push_back(fmt::format("'{}'", node_name(*places[i].node)));
@@ -66,7 +61,7 @@ int untie_merged(const ModelFile& file, onnx::ModelProto& model, std::vector<std
         fmt::format("'{}' is one tensor of equal values in {}{}: each trains a copy of its own (--keep-shared: as one)",
                     tensor->name(), fmt::join(layers, ", "), more));
   }
-  for (onnx::TensorProto& copy : added) *graph.add_initializer() = std::move(copy);
+  for (onnx::TensorProto& copy : added) add_initializer(model, std::move(copy));
   return copies;
 }
 
