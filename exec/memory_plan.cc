@@ -33,6 +33,104 @@ std::map<int, std::vector<size_t>> buffers_by_lane(std::span<const Lifetime> lif
   return lanes;
 }
 
+// Bytes that are taken, as disjoint ranges that do not touch.
+class TakenBytes {
+ public:
+  bool is_empty() const { return ends_.empty(); }
+
+  void add(size_t begin, size_t end) {
+    auto it = ends_.upper_bound(begin);
+    if (it != ends_.begin() && std::prev(it)->second >= begin) {
+      --it;
+      begin = it->first;
+      end = std::max(end, it->second);
+    }
+    while (it != ends_.end() && it->first <= end) {
+      end = std::max(end, it->second);
+      it = ends_.erase(it);
+    }
+    ends_.emplace_hint(it, begin, end);
+  }
+
+  // The lowest offset from `offset` on at which so many bytes are free.
+  size_t lowest_free(size_t offset, size_t bytes) const {
+    auto it = ends_.upper_bound(offset);
+    if (it != ends_.begin()) offset = std::max(offset, std::prev(it)->second);
+    for (; it != ends_.end() && it->first < offset + bytes; ++it) offset = it->second;
+    return offset;
+  }
+
+ private:
+  std::map<size_t, size_t> ends_;  // begin -> end
+};
+
+// What is taken at which step: a tree over the steps at which buffers begin (two that are alive at once are so when the
+// later one begins). A node knows what is taken all the time that it covers, and what is taken at any step of it, so
+// that a buffer is placed in logarithmic time, however many are alive with it.
+class TakenTimes {
+ public:
+  explicit TakenTimes(std::vector<int> begins) : begins_(std::move(begins)) {
+    std::sort(begins_.begin(), begins_.end());
+    begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
+    while (leaves_ < begins_.size()) leaves_ *= 2;
+    throughout_.resize(2 * leaves_);
+    ever_.resize(2 * leaves_);
+  }
+
+  size_t lowest_free(const Lifetime& l, size_t offset, size_t bytes) const {
+    std::vector<const TakenBytes*> taken;
+    for_each_part(
+        l, [&](size_t node) { taken.push_back(&ever_[node]); },
+        [&](size_t above) { taken.push_back(&throughout_[above]); });
+    std::erase_if(taken, [](const TakenBytes* t) { return t->is_empty(); });
+    for (size_t before = offset + 1; before != offset;) {
+      before = offset;
+      for (const TakenBytes* t : taken) offset = t->lowest_free(offset, bytes);
+    }
+    return offset;
+  }
+
+  void take(const Lifetime& l, size_t offset, size_t bytes) {
+    for_each_part(
+        l,
+        [&](size_t node) {
+          throughout_[node].add(offset, offset + bytes);
+          ever_[node].add(offset, offset + bytes);
+        },
+        [&](size_t above) { ever_[above].add(offset, offset + bytes); });
+  }
+
+ private:
+  // The nodes that together cover the lifetime, and all nodes above these, each once.
+  template <class Node, class Above>
+  void for_each_part(const Lifetime& l, Node&& at_node, Above&& at_above) const {
+    const auto index = [&](auto it) { return static_cast<size_t>(it - begins_.begin()) + leaves_; };
+    size_t first = index(std::lower_bound(begins_.begin(), begins_.end(), l.first));
+    size_t end = index(std::upper_bound(begins_.begin(), begins_.end(), l.last));
+    const size_t low = first, high = end - 1;  // leaves at both ends: what is above any part is above one of them
+    for (; first < end; first /= 2, end /= 2) {
+      if (first % 2 == 1) at_node(first++);
+      if (end % 2 == 1) at_node(--end);
+    }
+    size_t left = low / 2, right = high / 2;
+    size_t size = 2;
+    for (; left > 0; left /= 2, right /= 2, size *= 2) {
+      if (!covers(low, high, left, size)) at_above(left);
+      if (right != left && !covers(low, high, right, size)) at_above(right);
+    }
+  }
+
+  // Whether the leaves low..high cover the node, whose leaves are so many: then it is a part or below one.
+  bool covers(size_t low, size_t high, size_t node, size_t size) const {
+    const size_t begin = node * size;
+    return low <= begin && begin + size - 1 <= high;
+  }
+
+  std::vector<int> begins_;
+  size_t leaves_ = 1;
+  std::vector<TakenBytes> throughout_, ever_;  // by node; children of i are 2i and 2i + 1
+};
+
 // Places the buffers of one lane from `base` on; returns the end of the lane.
 size_t place_lane(std::span<const Lifetime> lifetimes, std::vector<size_t> buffers, size_t base,
                   std::vector<size_t>& offsets) {
@@ -41,21 +139,15 @@ size_t place_lane(std::span<const Lifetime> lifetimes, std::vector<size_t> buffe
     if (lifetimes[a].bytes != lifetimes[b].bytes) return lifetimes[a].bytes > lifetimes[b].bytes;
     return span_of(a) > span_of(b);
   });
+  std::vector<int> begins;
+  for (const size_t i : buffers) begins.push_back(lifetimes[i].first);
+  TakenTimes taken(std::move(begins));
   size_t lane_end = base;
-  std::vector<size_t> placed;  // by offset
   for (const size_t i : buffers) {
     const size_t bytes = aligned_bytes(lifetimes[i].bytes);
-    size_t offset = base;
-    for (const size_t p : placed) {
-      if (!share_a_step(lifetimes[i], lifetimes[p])) continue;
-      if (offset + bytes <= offsets[p]) break;
-      offset = std::max(offset, offsets[p] + aligned_bytes(lifetimes[p].bytes));
-    }
-    offsets[i] = offset;
-    const auto after = std::upper_bound(placed.begin(), placed.end(), offset,
-                                        [&](size_t value, size_t p) { return value < offsets[p]; });
-    placed.insert(after, i);
-    lane_end = std::max(lane_end, offset + bytes);
+    offsets[i] = taken.lowest_free(lifetimes[i], base, bytes);
+    taken.take(lifetimes[i], offsets[i], bytes);
+    lane_end = std::max(lane_end, offsets[i] + bytes);
   }
   return lane_end;
 }

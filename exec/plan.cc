@@ -75,6 +75,7 @@ class PlanBuilder {
   std::vector<std::vector<Copy>> copies_;       // by value; the first is the one that its producer wrote
   std::vector<int> last_use_;                   // by value: last node that reads it, kEnd for roots
   std::vector<bool> free_parameter_;            // by value
+  std::vector<const GraphInput*> input_of_;     // by value; null: a node computes it
   std::vector<ValueId> gradient_of_;            // by value: the parameter whose gradient it is
   std::vector<ValueId> update_of_;              // by value: the state that takes it
   std::vector<std::vector<int>> step_buffers_;  // by step: inputs, outputs, scratch (or -1)
@@ -159,8 +160,7 @@ int PlanBuilder::convert_constant(const Copy& from, const Layout& to, DataType t
 
 void PlanBuilder::fix_parameter(ValueId value, const Layout& layout) {
   free_parameter_[value.at()] = false;
-  const auto input =
-      std::find_if(graph_.inputs.begin(), graph_.inputs.end(), [&](auto& i) { return i.value == value; });
+  const GraphInput* input = input_of_[value.at()];
   const DataType type = graph_.at(value).type.dtype;
   ParameterLayout& slots = input->role == InputRole::parameter ? *new_parameters_ : *new_states_;
   const Region region = input->role == InputRole::parameter ? Region::parameters : Region::states;
@@ -227,6 +227,8 @@ void PlanBuilder::find_uses() {
 void PlanBuilder::place_inputs() {
   copies_.resize(graph_.values.size());
   free_parameter_.assign(graph_.values.size(), false);
+  input_of_.assign(graph_.values.size(), nullptr);
+  for (const GraphInput& input : graph_.inputs) input_of_[input.value.at()] = &input;
   if (!options_.parameters) new_parameters_ = std::make_shared<ParameterLayout>();
   if (!options_.states) new_states_ = std::make_shared<ParameterLayout>();
   for (const GraphInput& input : graph_.inputs) {
