@@ -9,22 +9,33 @@
 namespace arbalest::tools {
 namespace {
 
-HostTensor part(const HostTensor& whole, int index, int count, const std::string& name) {
-  if (whole.dims.empty() || whole.dims[0] % count != 0)
+HostTensor part(const HostTensor& whole, size_t axis, int index, int count, const std::string& name) {
+  if (axis >= whole.dims.size() || whole.dims[axis] % count != 0)
     throw Error(ErrorKind::usage, "'{}' ({}) cannot be cut into {} equal batches", name, to_string(whole.dims), count);
   Dims dims = whole.dims;
-  dims[0] /= count;
+  dims[axis] /= count;
   HostTensor some(whole.dtype, dims);
-  std::copy_n(whole.bytes.begin() + static_cast<int64_t>(some.bytes.size()) * index, some.bytes.size(),
-              some.bytes.begin());
+  const auto run = row_major_strides(dims)[axis] * dims[axis] * static_cast<int64_t>(size_of(whole.dtype));
+  const int64_t size = std::ssize(some.bytes);
+  for (int64_t at = 0; at < size; at += run)
+    std::copy_n(whole.bytes.begin() + at * count + run * index, run, some.bytes.begin() + at);
   return some;
 }
 
-ReferenceBatch part(const ReferenceBatch& whole, int index, int count) {
+// A part of each input and label along its batch; what has no batch is given whole.
+ReferenceBatch part(const ReferenceBatch& whole, const Session& session, int index, int count) {
   if (count == 1) return whole;
-  ReferenceBatch some;
-  for (const auto& [name, value] : whole.feeds) some.feeds.emplace(name, part(value, index, count, name));
-  for (const HostTensor& label : whole.labels) some.labels.push_back(part(label, index, count, "label"));
+  ReferenceBatch some = whole;
+  const Graph& graph = session.training.graph;
+  size_t label = 0;
+  for (const GraphInput& input : graph.inputs) {
+    if (input.role != InputRole::data && input.role != InputRole::label) continue;
+    const bool is_label = input.role == InputRole::label;
+    if (is_label ? label == some.labels.size() : !some.feeds.contains(input.name)) continue;
+    HostTensor& value = is_label ? some.labels[label++] : some.feeds[input.name];
+    const auto axis = batch_axis(graph.at(input.value).type.shape, session.batch_symbol());
+    if (axis) value = part(value, *axis, index, count, input.name);
+  }
   return some;
 }
 
@@ -44,6 +55,12 @@ void check_classes(const Session& session, const ReferenceBatch& batch) {
 }
 
 }  // namespace
+
+std::optional<size_t> batch_axis(const Shape& shape, const std::string& symbol) {
+  if (symbol.empty()) return 0;
+  const auto axis = std::find(shape.begin(), shape.end(), Dim::symbol(symbol));
+  return axis == shape.end() ? std::nullopt : std::optional(static_cast<size_t>(axis - shape.begin()));
+}
 
 DataFacts facts_of(const ReferenceBatch& batch) {
   DataFacts facts;
@@ -108,12 +125,15 @@ RepeatedBatch::RepeatedBatch(const Session& session, const ReferenceBatch& batch
     : session_(session) {
   session.require_parameters();
   check_classes(session, batch);
-  for (int i = 0; i < options.accumulate; ++i) parts_.push_back(part(batch, i, options.accumulate));
-  const Graph& graph = session.training.graph;
-  trainer_ = std::make_unique<Trainer>(graph, bindings_of(graph, parts_[0].feeds), cpu::kernel_set(), options,
-                                       [this](int, Replica& replica) {
-                                         feed(replica, parts_[next_]);
-                                         next_ = (next_ + 1) % parts_.size();
+  const int learners = options.learners * options.devices, parts = learners * options.accumulate;
+  for (int i = 0; i < parts; ++i) parts_.push_back(part(batch, session, i, parts));
+  next_.resize(static_cast<size_t>(learners), 0);
+  const auto each = static_cast<size_t>(options.accumulate);
+  trainer_ = std::make_unique<Trainer>(session.training.graph, bindings_of(session.training.graph, parts_[0].feeds),
+                                       cpu::kernel_set(), options, [this, each](int learner, Replica& replica) {
+                                         const auto j = static_cast<size_t>(learner);
+                                         feed(replica, parts_[j * each + next_[j]]);
+                                         next_[j] = (next_[j] + 1) % each;
                                        });
 }
 
@@ -127,6 +147,26 @@ Tensors RepeatedBatch::outputs() const {
   const Replica& replica = trainer_->replica(0);
   for (const PlanTensor& t : replica.plan().outputs()) outputs.emplace(t.name, replica.read(t));
   return outputs;
+}
+
+Tensors RepeatedBatch::gradients() {
+  Tensors mean = trainer_->gradients(0);
+  const int learners = static_cast<int>(next_.size());
+  for (auto& [name, sum] : mean) {
+    if (learners > 1) sum = sum.to_f32();
+  }
+  for (int j = 1; j < learners; ++j) {
+    for (const auto& [name, more] : trainer_->gradients(j)) {
+      const HostTensor wide = more.to_f32();
+      HostTensor& sum = mean.at(name);
+      for (size_t i = 0; i < wide.as<float>().size(); ++i) sum.as<float>()[i] += wide.as<float>()[i];
+    }
+  }
+  for (auto& [name, sum] : mean) {
+    if (learners == 1) break;
+    for (float& x : sum.as<float>()) x /= static_cast<float>(learners);
+  }
+  return mean;
 }
 
 }  // namespace arbalest::tools

@@ -14,6 +14,8 @@ struct ReferenceBatch {
   std::vector<HostTensor> labels;  // in the order of the losses that take one
 };
 
+// The axis of the batch; the first where the model fixes the batch; none for what has no batch.
+std::optional<size_t> batch_axis(const Shape& shape, const std::string& symbol);
 // Sizes of one example by input.
 DataFacts facts_of(const ReferenceBatch& batch);
 // Sizes of the symbols in the inputs' shapes.
@@ -37,18 +39,18 @@ Tensors run_once(const Graph& graph, const ReferenceBatch& batch, int threads);
 
 class RepeatedBatch {
  public:
-  // Several accumulated batches are equal parts of the batch.
+  // The batches of several learners, and those that one accumulates, are equal parts of the batch.
   RepeatedBatch(const Session& session, const ReferenceBatch& batch, const TrainerOptions& options);
 
-  double step();  // gives its loss
-  Tensors outputs() const;
-  Tensors gradients() { return trainer_->gradients(0); }
+  double step();            // gives its loss
+  Tensors outputs() const;  // of the first learner
+  Tensors gradients();      // the mean over the learners
   Tensors trained() { return session_.completed(trainer_->trained()); }
 
  private:
   const Session& session_;
   std::vector<ReferenceBatch> parts_;
-  size_t next_ = 0;
+  std::vector<size_t> next_;  // part, by learner
   std::unique_ptr<Trainer> trainer_;
 };
 

@@ -14,6 +14,7 @@ int run_verify(const VerifyArguments& a) {
   if (references != 1 || a.model.path.empty() != !a.case_folder.empty())
     throw Error(ErrorKind::usage,
                 "verify: give MODEL --expected FILE.onnx, or MODEL --test-data DIR, or only --case DIR");
+  if (a.learners > 1 && a.expected.empty()) throw Error(ErrorKind::usage, "verify: --learners needs --expected");
   if (!a.case_folder.empty()) return verify_case(a);
   return a.expected.empty() ? verify_test_data(a.model.path, a.test_data, a.threads) : verify_expected(a);
 }
@@ -35,6 +36,13 @@ Run add_verify(CLI::App& app) {
   command->add_option("--case", a->case_folder,
                       "a folder with model.onnx, expected.onnx and case.json, which says what must happen");
   command->add_option("--threads-per-learner", a->threads, "threads of the plan")->check(CLI::PositiveNumber);
+  command
+      ->add_option(
+          "--learners", a->learners,
+          "--expected: learners that take equal parts of the batch and step together (ssgd), where that is the "
+          "same;\nwhere it is not, says why")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command->footer(
       "Prints the greatest error of each quantity; exits with 1 where one is beyond its tolerance.\nExamples:\n"
       "  arbalest verify model.onnx --expected expected.onnx\n  arbalest verify model.onnx --test-data "

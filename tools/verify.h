@@ -12,6 +12,7 @@ struct VerifyArguments {
   std::string expected, case_folder;
   std::vector<std::string> test_data;
   int threads = 1;
+  int learners = 1;
 };
 
 // A model whose initializers are the reference: tests/data/golden/README.md.

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tools/repeated_batch.h"
@@ -40,6 +43,47 @@ ModelArguments model_arguments(const VerifyArguments& a, const nlohmann::json& m
   return model;
 }
 
+bool has(const Graph& graph, bool (*is_one)(const Primitive&)) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) { return is_one(n.primitive); });
+}
+
+// Why learners that share the batch do not take the same steps as one that has it all; "" if they do.
+std::string why_not_shared(const Session& session, const ReferenceBatch& batch, int learners) {
+  const Graph& graph = session.training.graph;
+  const std::string& symbol = session.batch_symbol();
+  if (symbol.empty()) return "the model fixes its batch";
+  if (has(graph, [](const Primitive& p) { return std::holds_alternative<BatchNorm>(p); }))
+    return "BatchNormalization takes its statistics from the batch";
+  if (has(graph, [](const Primitive& p) { return std::holds_alternative<RandomUniform>(p); }))
+    return "the model draws random numbers";
+  const Bindings bindings = bindings_of(graph, batch.feeds);
+  const auto size = bindings.find(symbol);
+  if (size == bindings.end() || size->second % learners != 0)
+    return fmt::format("a batch of {} is not shared evenly", size == bindings.end() ? 0 : size->second);
+  for (const GraphInput& input : graph.inputs) {
+    std::vector<std::string> symbols;
+    const Shape& shape = graph.at(input.value).type.shape;
+    for (const Dim& d : shape) d.add_symbols(symbols);
+    const bool has_batch = std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+    if (has_batch && !batch_axis(shape, symbol))
+      return fmt::format("'{}' ({}) has the batch inside another axis", input.name, to_string(shape));
+  }
+  return "";
+}
+
+// Losses that the model computes itself need not be means over the examples.
+bool is_mean_of_examples(const Session& session, double mean, const HostTensor& expected) {
+  const bool own = std::any_of(session.losses.begin(), session.losses.end(),
+                               [](const LossOptions& l) { return l.kind == LossKind::output_mean; });
+  const double whole = expected.to(DataType::f64).as<double>()[0];
+  return !own || std::abs(mean - whole) <= 1e-4 * std::abs(whole);
+}
+
+int not_applicable(int learners, const std::string& why) {
+  fmt::print("not applicable with {} learners: {}\n", learners, why);
+  return 0;
+}
+
 }  // namespace
 
 int verify_expected(const VerifyArguments& a) {
@@ -47,7 +91,11 @@ int verify_expected(const VerifyArguments& a) {
   ReferenceBatch batch{with_prefix(reference.tensors, "feed/"), {}};
   if (reference.tensors.contains("label")) batch.labels.push_back(reference.tensors.at("label"));
   const Session session = open_session(model_arguments(a, reference.meta), facts_of(batch));
+  if (const std::string why = a.learners > 1 ? why_not_shared(session, batch, a.learners) : ""; !why.empty())
+    return not_applicable(a.learners, why);
   TrainerOptions options;
+  options.learners = a.learners;
+  if (a.learners > 1) options.sync = SyncKind::ssgd;
   options.threads_per_learner = a.threads;
   options.learning_rate = reference.meta.value("lr", 0.01);
   options.optimiser.momentum = reference.meta.value("momentum", 0.0);
@@ -65,10 +113,17 @@ int verify_expected(const VerifyArguments& a) {
   const HostTensor& expected_losses = reference.tensors.at("losses");
   std::vector<double> got;
   while (static_cast<int64_t>(got.size()) < expected_losses.element_count()) {
-    got.push_back(training.step());
+    try {
+      got.push_back(training.step());
+    } catch (const Error& e) {  // constant indices into the batch, for example
+      if (a.learners == 1 || !got.empty()) throw;
+      return not_applicable(a.learners, fmt::format("a part of the batch cannot be run alone: {}", e.what()));
+    }
     if (got.size() > 1) continue;
+    if (a.learners > 1 && !is_mean_of_examples(session, got[0], reference.tensors.at("loss")))
+      return not_applicable(a.learners, "the model's own loss is no mean over the examples");
     loss.add("loss", scalar(got[0]), reference.tensors.at("loss"));
-    output.add_all(training.outputs(), outputs);
+    if (a.learners == 1) output.add_all(training.outputs(), outputs);
     const Tensors computed = training.gradients();
     gradient.add_all(computed, gradients);
     for (const auto& [name, value] : computed)
