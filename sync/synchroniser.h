@@ -75,8 +75,6 @@ struct SmaOptions {
   TauSchedule tau = 1;
 };
 double sma_alpha(const SmaOptions& options, size_t k);  // the alpha that is used; usage error for impossible options
-// Options for another number of learners: alpha k stays, within 0.9 of the bound.
-SmaOptions for_learners(SmaOptions options, size_t k, size_t new_k);
 // z is evaluated.
 std::unique_ptr<Synchroniser> make_sma(const Learners& learners, Collective& collective, const SmaOptions& options);
 

@@ -278,13 +278,6 @@ double sma_alpha(const SmaOptions& options, size_t k) {
   return alpha;
 }
 
-SmaOptions for_learners(SmaOptions options, size_t k, size_t new_k) {
-  if (!options.alpha) return options;
-  const double pull = *options.alpha * static_cast<double>(k);
-  options.alpha = std::min(pull / static_cast<double>(new_k), 0.9 * alpha_bound(options.central_momentum, new_k));
-  return options;
-}
-
 std::unique_ptr<Synchroniser> make_sma(const Learners& learners, Collective& collective, const SmaOptions& options) {
   return std::make_unique<Sma>(learners, collective, options);
 }

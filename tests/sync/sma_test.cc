@@ -174,19 +174,6 @@ TEST(Sma, AlphaWithinTheStableRange) {
   }
 }
 
-TEST(Sma, AlphaFollowsTheNumberOfLearners) {
-  EXPECT_FALSE(for_learners({}, 2, 8).alpha);
-  EXPECT_DOUBLE_EQ(sma_alpha(for_learners({}, 2, 8), 8), 0.125);
-  const SmaOptions given{0.3, 0.5, 1};
-  EXPECT_DOUBLE_EQ(*for_learners(given, 2, 4).alpha, 0.15);
-  EXPECT_DOUBLE_EQ(*for_learners({0.2, 0, 1}, 8, 1).alpha, 0.9);  // 1.6 is beyond the bound of one learner, 1
-  const SmaOptions strong{0.7, 0, 1};
-  for (size_t k = 1; k < 20; ++k) {
-    EXPECT_NO_THROW(sma_alpha(for_learners(strong, 1, k), k)) << k;
-    EXPECT_NO_THROW(sma_alpha(for_learners({0.1, 0.9, 1}, 19, k), k)) << k;
-  }
-}
-
 // Each part of a restart alone, on learners that go on from it.
 TEST(Sma, PartsOfARestart) {
   for (const RestartParts& parts : {RestartParts{true, false, false}, RestartParts{false, true, false},
