@@ -7,6 +7,7 @@ namespace arbalest {
 
 std::shared_ptr<const Plan> compile(Graph graph, const Bindings& bindings, const KernelSet& kernels,
                                     const CompileOptions& options) {
+  graph.segment_ends.clear();  // all sizes are known
   bind(graph, bindings);
   if (options.gradients) differentiate(graph);
   PassOptions passes;

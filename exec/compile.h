@@ -1,4 +1,4 @@
-// From an imported graph to a plan: bind the symbols, differentiate, optimise, plan.
+// From an imported graph to a plan: bind the symbols (those of segment ends too), differentiate, optimise, plan.
 #pragma once
 
 #include <memory>

@@ -392,9 +392,10 @@ void PlanBuilder::lay_out_memory() {
   if (plan_->loss_) plan_->loss_->place = place(static_cast<int>(plan_->loss_->place.offset));
   if (plan_->correct_) plan_->correct_->place = place(static_cast<int>(plan_->correct_->place.offset));
   for (const GraphInput& input : graph_.inputs) {
-    if (input.role != InputRole::data && input.role != InputRole::label) continue;
+    if (input.role == InputRole::parameter || input.role == InputRole::state) continue;
     const TensorType& type = graph_.at(input.value).type;
-    plan_->feeds_.push_back(
+    auto& list = input.role == InputRole::computed ? plan_->computed_ : plan_->feeds_;
+    list.push_back(
         {input.name, type, type.bytes(), place(primary(input.value).buffer), input.role == InputRole::label});
   }
 }

@@ -57,8 +57,9 @@ class Plan {
   const std::vector<PlanStep>& steps() const { return steps_; }
   const std::shared_ptr<const ParameterLayout>& parameters() const { return parameters_; }
   const std::shared_ptr<const ParameterLayout>& states() const { return states_; }
-  const std::vector<PlanTensor>& feeds() const { return feeds_; }      // data inputs and the label
-  const std::vector<PlanTensor>& outputs() const { return outputs_; }  // model outputs, "loss", "correct"
+  const std::vector<PlanTensor>& feeds() const { return feeds_; }        // data inputs and the label
+  const std::vector<PlanTensor>& computed() const { return computed_; }  // inputs that earlier segments give
+  const std::vector<PlanTensor>& outputs() const { return outputs_; }    // model outputs, "loss", "correct"
   const PlanTensor* find_feed(const std::string& name) const;
   const PlanTensor* label() const;                               // the first label; null: the loss takes none
   const PlanTensor* find_output(const std::string& name) const;  // model outputs
@@ -79,6 +80,7 @@ class Plan {
   std::shared_ptr<const ParameterLayout> parameters_;
   std::shared_ptr<const ParameterLayout> states_;
   std::vector<PlanTensor> feeds_;
+  std::vector<PlanTensor> computed_;
   std::vector<PlanTensor> outputs_;
   std::optional<PlanTensor> loss_;
   std::optional<PlanTensor> correct_;

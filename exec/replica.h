@@ -28,7 +28,7 @@ class Replica {
   const Plan& plan() const { return *plan_; }
   StepCounter& counter() { return counter_; }
 
-  // Fills a feed from dense row-major memory of the feed's type and size.
+  // Fills a feed, or a computed input, from dense row-major memory of its type and size.
   void feed(const PlanTensor& tensor, const void* data);
   void feed(const std::string& name, const HostTensor& value);  // usage error when name, type or sizes do not fit
   std::byte* address(const PlanTensor& tensor) {

@@ -43,6 +43,7 @@ class Builder {
 
   Graph& graph() { return graph_; }
   void set_origin(std::string origin) { origin_ = std::move(origin); }
+  const std::string& origin() const { return origin_; }
   Value value(ValueId id) { return Value(this, id); }
 
   Value add_input(const std::string& name, InputRole role, TensorType type, TensorPtr initial = nullptr);

@@ -2,7 +2,8 @@
 //
 // Contents are the elements of a tensor, row-major, each an integral expression of the symbols. They are known for
 // integer and bool tensors of static shape with at most kMaxContents elements, and for float tensors whose values are
-// integral (a size that passes through float arithmetic on its way). Symbols are sizes: at least 1.
+// integral (a size that passes through float arithmetic on its way). Symbols are sizes: at least 1, those that segments
+// compute at least 0.
 #pragma once
 
 #include <optional>

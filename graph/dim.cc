@@ -35,7 +35,8 @@ int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0
 struct Dim::Atom {
   std::string text;  // of a symbol: its name
   Dim numerator;
-  Dim denominator;  // 0 marks a symbol
+  Dim denominator;    // 0 marks a symbol
+  int64_t least = 1;  // of a symbol
 
   bool is_symbol() const { return denominator.is_constant() && denominator.constant_ == 0; }
 
@@ -136,7 +137,7 @@ std::shared_ptr<const Dim::Atom> Dim::Atom::quotient(const Dim& numerator, const
     return one_factor ? to_string(d) : fmt::format("({})", to_string(d));
   };
   std::string text = fmt::format("floor({}/{})", in_brackets(numerator), in_brackets(denominator));
-  return std::make_shared<const Atom>(Atom{std::move(text), numerator, denominator});
+  return std::make_shared<const Atom>(Atom{std::move(text), numerator, denominator, 0});
 }
 
 int Dim::Atom::compare(const Atom& a, const Atom& b) {
@@ -187,9 +188,9 @@ Dim::Dim(std::vector<Term> terms) {
   if (!merged.empty()) terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
 }
 
-Dim Dim::symbol(const std::string& name) {
-  ensure(!name.empty(), "size symbol without a name");
-  return Dim({{{std::make_shared<const Atom>(Atom{name, {}, {}})}, 1}});
+Dim Dim::symbol(const std::string& name, int64_t least) {
+  ensure(!name.empty() && least >= 0, "size symbol '{}' of at least {}", name, least);
+  return Dim({{{std::make_shared<const Atom>(Atom{name, {}, {}, least})}, 1}});
 }
 
 bool Dim::is_constant() const { return !terms_; }
@@ -294,7 +295,10 @@ std::optional<int64_t> Dim::Term::lower_bound() const {
   if (coefficient < 0) return std::nullopt;
   int64_t product = coefficient;
   for (const auto& atom : monomial) {
-    if (atom->is_symbol()) continue;
+    if (atom->is_symbol()) {
+      product = checked_multiply(product, atom->least);
+      continue;
+    }
     const auto numerator = arbalest::lower_bound(atom->numerator);
     const auto denominator = arbalest::lower_bound(atom->denominator);
     if (!numerator || *numerator < 0 || !denominator || *denominator < 1) return std::nullopt;

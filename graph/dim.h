@@ -19,7 +19,8 @@ class Dim {
  public:
   Dim() = default;     // 0
   Dim(int64_t value);  // NOLINT: a number is a size
-  static Dim symbol(const std::string& name);
+  // A size that is at least `least`; a name always has the same one.
+  static Dim symbol(const std::string& name, int64_t least = 1);
 
   bool is_constant() const;
   int64_t value() const;                                    // internal error if a symbol is left
@@ -47,8 +48,8 @@ class Dim {
 };
 
 Dim ceil_div(const Dim& a, const Dim& b);
-// A value that d never falls below, given that every symbol is at least 1 (they are sizes); none if none can be shown
-// term by term.
+// A value that d never falls below, given what every symbol is at least (0 or more: they are sizes); none if none can
+// be shown term by term.
 std::optional<int64_t> lower_bound(const Dim& d);
 
 }  // namespace arbalest

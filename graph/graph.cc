@@ -41,6 +41,7 @@ std::vector<ValueId> Graph::roots() const {
     if (g.gradient) result.push_back(g.gradient);
   }
   for (const StateUpdate& u : updates) result.push_back(u.next);
+  for (const SegmentEnd& end : segment_ends) result.insert(result.end(), end.sources.begin(), end.sources.end());
   return result;
 }
 
@@ -81,6 +82,7 @@ void Graph::replace_uses(const std::vector<ValueId>& replacement) {
   for (GraphOutput& o : outputs) replace(o.value);
   for (StateUpdate& u : updates) replace(u.next);
   for (ParameterGradient& g : gradients) replace(g.gradient);
+  for (SegmentEnd& end : segment_ends) std::for_each(end.sources.begin(), end.sources.end(), replace);
   replace(loss);
   replace(correct);
 }

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +41,7 @@ enum class InputRole : uint8_t {
   label,      // fed at each step: what the loss compares with
   parameter,  // changed by the optimiser
   state,      // changed by the step itself: running statistics
+  computed,   // filled inside the step, where a segment ends
 };
 
 struct GraphInput {
@@ -64,6 +67,28 @@ struct ParameterGradient {
   ValueId gradient;  // none: no gradient reaches the parameter (zero)
 };
 
+struct Graph;
+
+// Where only the data tell a size, a segment of the step ends: what depends on the size can be planned once `sources`
+// have values. `compute` then gives the values of `inputs` and what `sizes` stand for.
+struct SegmentEnd {
+  struct Result {
+    std::vector<HostTensor> inputs;
+    std::vector<int64_t> sizes;
+  };
+  using Compute = std::function<Result(const std::vector<HostTensor>& sources, const Bindings& known)>;
+
+  std::vector<ValueId> sources;
+  std::vector<ValueId> inputs;     // of the graph, with the role `computed`
+  std::vector<std::string> sizes;  // symbols
+  Compute compute;
+  // Where what follows depends on the values of the sources, not only on sizes (a number of trips): the graph for these
+  // values, with the same segment ends up to this one, the same parameters and feeds. None: it does not.
+  std::function<std::shared_ptr<const Graph>(const std::vector<HostTensor>& sources)> rebuild;
+  std::string what;    // names `compute`: ends with the same one and the same sources give the same
+  std::string origin;  // as of a node
+};
+
 struct Graph {
   // Deques: a reference to a node or value stays valid while others are appended.
   std::deque<Node> nodes;
@@ -72,6 +97,7 @@ struct Graph {
   std::vector<GraphOutput> outputs;  // model outputs
   std::vector<StateUpdate> updates;
   std::vector<ParameterGradient> gradients;  // filled by differentiate
+  std::vector<SegmentEnd> segment_ends;      // the sources of each depend on the inputs of earlier ones only
   ValueId loss;                              // scalar; set by attach_loss
   ValueId correct;  // int64 scalar: examples (positions) predicted right; none where accuracy has no meaning
 
@@ -83,7 +109,7 @@ struct Graph {
 
   const GraphInput* find_input(const std::string& name) const;
   const GraphOutput* find_output(const std::string& name) const;
-  // Every value that must be computed: outputs, loss, correct, gradients, updates.
+  // Every value that must be computed: outputs, loss, correct, gradients, updates, sources of segment ends.
   std::vector<ValueId> roots() const;
   // For each value, the nodes that read it, in order.
   std::vector<std::vector<NodeId>> consumers() const;
@@ -97,7 +123,7 @@ struct Graph {
 void verify(const Graph& graph);
 // All symbols bound; internal error lists those that have no binding.
 void bind(Graph& graph, const Bindings& bindings);
-// Symbols in the order in which the inputs show them.
+// Symbols in the order in which the inputs show them; those of segment ends are among them where an input has them.
 std::vector<std::string> symbols(const Graph& graph);
 
 }  // namespace arbalest

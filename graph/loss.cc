@@ -200,6 +200,14 @@ std::vector<std::string> attach_losses(Graph& graph, const std::vector<LossOptio
   ensure(static_cast<bool>(total), "no loss to attach");
   graph.loss = total.id();
   graph.correct = correct;
+  for (SegmentEnd& end : graph.segment_ends) {
+    if (!end.rebuild) continue;
+    end.rebuild = [rebuild = std::move(end.rebuild), losses](const std::vector<HostTensor>& sources) {
+      auto other = std::make_shared<Graph>(*rebuild(sources));
+      attach_losses(*other, losses);
+      return other;
+    };
+  }
   return notices;
 }
 

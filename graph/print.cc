@@ -9,7 +9,7 @@ namespace arbalest {
 namespace {
 
 const char* role_name(InputRole role) {
-  static constexpr const char* kNames[] = {"data", "label", "parameter", "state"};
+  static constexpr const char* kNames[] = {"data", "label", "parameter", "state", "computed"};
   return kNames[static_cast<size_t>(role)];
 }
 
@@ -60,6 +60,11 @@ std::string to_text(const Graph& graph) {
                         comma_separated(n.inputs, name), fields.empty() ? "" : " ", fields,
                         comma_separated(n.outputs, type));
     text += n.origin.empty() ? "\n" : fmt::format("  # {}\n", n.origin);
+  }
+  for (const SegmentEnd& end : graph.segment_ends) {
+    text += fmt::format("segment end ({}) gives {}: {}  # {}\n", comma_separated(end.sources, name),
+                        comma_separated(end.inputs, name),
+                        comma_separated(end.sizes, [](const std::string& size) { return size; }), end.origin);
   }
   for (const GraphOutput& o : graph.outputs) text += fmt::format("output {} = {}\n", o.name, name(o.value));
   if (graph.loss) text += fmt::format("loss = {}\n", name(graph.loss));

@@ -115,6 +115,10 @@ class Verifier {
       is_known(g.gradient, "gradient");
       same_type(g.parameter, g.gradient, "gradient");
     }
+    for (const SegmentEnd& end : graph_.segment_ends) {
+      for (const ValueId v : end.sources) is_known(v, "segment end");
+      for (const ValueId v : end.inputs) is_input(v, InputRole::computed, "segment end");
+    }
     for (const StateUpdate& u : graph_.updates) {
       is_input(u.state, InputRole::state, "update");
       is_known(u.next, "update");

@@ -220,7 +220,7 @@ void notice_equal_weights(const Preparation& p, std::vector<std::string>& notice
 // A size of the batch that a node still holds shows when another one is put in.
 void check_any_batch(const Graph& graph, const ExportBatch& batch) {
   Graph other = graph;
-  if (symbols(other).size() != 1) return;
+  if (symbols(other).size() != 1 || !other.segment_ends.empty()) return;
   bind(other, {{batch.symbol, *batch.size + 1}});  // infers all types again
 }
 
@@ -320,11 +320,37 @@ Imported import_prepared(const ModelFile& file, const Preparation& p, const Impo
   return result;
 }
 
+std::shared_ptr<const Graph> import_again(const std::shared_ptr<const ModelFile>& file, ImportOptions options,
+                                          const std::string& node, const HostTensor& told);
+
+// Segment ends that give nothing but the value that a node needs have the model imported again for it. `copy` is made
+// where it is needed: the caller's file may be gone by then.
+void let_rebuild(Graph& graph, const ModelFile& file, std::shared_ptr<const ModelFile> copy,
+                 const ImportOptions& options) {
+  for (SegmentEnd& end : graph.segment_ends) {
+    if (!end.inputs.empty() || !end.sizes.empty()) continue;
+    if (!copy) copy = std::make_shared<const ModelFile>(file);
+    end.rebuild = [copy, options, node = end.origin](const std::vector<HostTensor>& sources) {
+      return import_again(copy, options, node, sources.at(0));
+    };
+  }
+}
+
+std::shared_ptr<const Graph> import_again(const std::shared_ptr<const ModelFile>& file, ImportOptions options,
+                                          const std::string& node, const HostTensor& told) {
+  options.told[node] = std::make_shared<const HostTensor>(told);
+  auto graph = std::make_shared<Graph>(import_prepared(*file, prepare(*file, options), options).graph);
+  let_rebuild(*graph, *file, file, options);
+  return graph;
+}
+
 }  // namespace
 
 Imported import_model(const ModelFile& file, const ImportOptions& options) {
   try {
-    return import_prepared(file, prepare(file, options), options);
+    Imported imported = import_prepared(file, prepare(file, options), options);
+    let_rebuild(imported.graph, file, nullptr, options);
+    return imported;
   } catch (const Error& e) {
     throw e.within(file.path);
   }

@@ -46,6 +46,8 @@ struct ImportOptions {
   std::map<std::string, TensorPtr> constants;
   ParameterSelection selection;
   ParameterForms forms;
+  // Values that only the data tell and that the graph is made for, by the node that needs them (SegmentEnd::rebuild).
+  std::map<std::string, TensorPtr> told;
 };
 
 struct Imported {

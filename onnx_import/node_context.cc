@@ -124,6 +124,11 @@ void NodeContext::update_state(int i, Value next) {
   if (import_.scope.state(input_name(i))) import_.scope.update_state(input_name(i), next);
 }
 
+TensorPtr NodeContext::told() const {
+  const auto known = import_.options.told.find(import_.origin_prefix + node_.label);
+  return known == import_.options.told.end() ? nullptr : known->second;
+}
+
 const onnx::AttributeProto* NodeContext::find(const std::string& name) {
   known_attributes_.insert(name);
   for (const onnx::AttributeProto& a : node_.proto->attribute()) {

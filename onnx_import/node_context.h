@@ -44,6 +44,7 @@ class NodeContext final : public OpContext {
   BatchNormPolicy batch_norm() const override;
   const ExportBatch& export_batch() const override { return import_.batch; }
   int64_t random_stream() const override { return stream_; }
+  TensorPtr told() const override;
 
   Value input(int i) override;
   Value named(const std::string& name) override { return import_.scope.find(name).tensor; }

@@ -74,6 +74,9 @@ class OpContext {
   virtual BatchNormPolicy batch_norm() const = 0;
   virtual const ExportBatch& export_batch() const = 0;
   virtual int64_t random_stream() const = 0;  // differs from node to node
+  // The value that the data gave what the node computes its graph from; null: not known yet, a guess will do
+  // (SegmentEnd::rebuild).
+  virtual TensorPtr told() const = 0;
 
   // ---- inputs; asking marks them as known
   virtual Value input(int i) = 0;  // model error when missing

@@ -8,6 +8,8 @@
 namespace arbalest {
 namespace {
 
+constexpr const char* kScores = "scores";  // the output that is added where classes are counted, the last one
+
 constexpr int64_t kMostConfusedClasses = 2000;  // 32 MiB a thread
 
 bool is_label(const GraphInput& input) { return input.role == InputRole::label; }
@@ -42,64 +44,62 @@ void check_classes(int64_t classes, const ModelEvaluator::Options& options) {
 ModelEvaluator::ModelEvaluator(Graph graph, std::shared_ptr<const ParameterLayout> parameters,
                                std::shared_ptr<const ParameterLayout> states, const KernelSet& kernels,
                                const Options& options)
-    : graph_(std::move(graph)),
-      parameters_(std::move(parameters)),
-      states_(std::move(states)),
-      kernels_(kernels),
-      options_(options) {
-  const GraphInput* label = judged_label(graph_);
-  const Node* loss = label ? cross_entropy_of(graph_, *label) : nullptr;
+    : options_(options) {
+  find_labels(graph);
+  CompileOptions compile_options;
+  compile_options.gradients = false;
+  compile_options.parameters = std::move(parameters);
+  compile_options.states = std::move(states);
+  plans_ = std::make_shared<PlanFamily>(std::move(graph), kernels, compile_options);
+}
+
+void ModelEvaluator::find_labels(Graph& graph) {
+  const GraphInput* label = judged_label(graph);
+  const Node* loss = label ? cross_entropy_of(graph, *label) : nullptr;
   if (label) label_ = label->name;
   if (loss) {
     const auto& cross_entropy = std::get<CrossEntropy>(loss->primitive);
     ignored_label_ = cross_entropy.ignore_index;
-    weighs_by_labels_ = std::count_if(graph_.inputs.begin(), graph_.inputs.end(), is_label) == 1;
+    weighs_by_labels_ = std::count_if(graph.inputs.begin(), graph.inputs.end(), is_label) == 1;
     class_axis_ = cross_entropy.axis;
   }
   if (!counts_classes()) return;
   if (!loss)
     throw Error(ErrorKind::usage,
                 "best classes and confusions: the loss compares no classes; they need cross-entropy (--loss ce)");
-  classes_ = graph_.at(loss->inputs[0]).type.shape[static_cast<size_t>(class_axis_)].value();
+  classes_ = graph.at(loss->inputs[0]).type.shape[static_cast<size_t>(class_axis_)].value();
   check_classes(classes_, options_);
-  graph_.outputs.push_back({loss->inputs[0], "scores"});
+  graph.outputs.push_back({loss->inputs[0], kScores});
 }
 
-std::shared_ptr<const Plan> ModelEvaluator::plan(int64_t batch) {
-  std::shared_ptr<const Plan>& entry = plans_[batch];
-  if (!entry) {
-    Bindings bindings;
-    if (!options_.batch_symbol.empty()) bindings[options_.batch_symbol] = batch;
-    CompileOptions compile_options;
-    compile_options.gradients = false;
-    compile_options.parameters = parameters_;
-    compile_options.states = states_;
-    entry = compile(graph_, bindings, kernels_, compile_options);
-  }
-  return entry;
+Bindings ModelEvaluator::sizes(int64_t batch) const {
+  if (options_.batch_symbol.empty()) return {};
+  return {{options_.batch_symbol, batch}};
 }
 
 ClassCounts ModelEvaluator::new_counts() const {
   return counts_classes() ? ClassCounts(classes_, options_.top_k, options_.confusion) : ClassCounts();
 }
 
-ModelEvaluator::BatchResult ModelEvaluator::evaluate(Replica& replica, int64_t first, int64_t count,
+ModelEvaluator::BatchResult ModelEvaluator::evaluate(SegmentedReplica& segments, int64_t first, int64_t count,
                                                      const LoadExamples& load, ClassCounts& counts) const {
-  load(replica, first, count);
+  Replica& feeds = segments.set_sizes(sizes(count));
+  load(feeds, first, count);
   BatchResult result;
   result.weight = static_cast<double>(count);
   std::vector<int64_t> labels;  // a copy: running reuses their memory
-  if (const PlanTensor* label = label_.empty() ? nullptr : replica.plan().find_feed(label_)) {
+  if (const PlanTensor* label = label_.empty() ? nullptr : feeds.plan().find_feed(label_)) {
     const int64_t all = element_count(label->type.dims());
     result.positions = all;
     if (counts_classes() || ignored_label_) {
-      const auto* begin = reinterpret_cast<const int64_t*>(replica.address(*label));
+      const auto* begin = reinterpret_cast<const int64_t*>(feeds.address(*label));
       labels.assign(begin, begin + all);
     }
     if (ignored_label_) result.positions -= std::count(labels.begin(), labels.end(), *ignored_label_);
     if (weighs_by_labels_ && all > 0) result.weight *= static_cast<double>(result.positions) / static_cast<double>(all);
   }
-  replica.run();
+  segments.run();
+  Replica& replica = segments.whole();
   if (result.weight > 0) result.loss = result.weight * replica.loss();  // without a label that counts it is no number
   if (replica.plan().correct()) result.correct = replica.correct();
   if (counts_classes()) count_classes(replica, labels, counts);
@@ -110,6 +110,8 @@ void ModelEvaluator::count_classes(Replica& replica, const std::vector<int64_t>&
   std::vector<int64_t> labels = given;
   if (ignored_label_) std::replace(labels.begin(), labels.end(), *ignored_label_, int64_t{-1});
   const PlanTensor& scores = replica.plan().outputs().back();
+  if (scores.name != kScores)
+    throw Error(ErrorKind::unsupported, "best classes and confusions of a model whose loops the data count");
   const Dims dims = scores.type.dims();
   const int64_t outer = element_count(Dims(dims.begin(), dims.begin() + class_axis_));
   const int64_t inner = element_count(Dims(dims.begin() + class_axis_ + 1, dims.end()));
@@ -129,7 +131,6 @@ Evaluation ModelEvaluator::run(const std::byte* parameters, const std::byte* sta
   const ReplicaRegions regions{const_cast<std::byte*>(parameters), nullptr, const_cast<std::byte*>(states)};
   std::vector<BatchResult> results(static_cast<size_t>(whole + (rest ? 1 : 0)));
 
-  const std::shared_ptr<const Plan> whole_plan = plan(batch);
   const auto threads = static_cast<size_t>(std::min<int64_t>(options_.threads, std::max<int64_t>(whole, 1)));
   std::vector<ClassCounts> counts(threads);
   std::vector<std::exception_ptr> failures(threads);
@@ -138,7 +139,7 @@ Evaluation ModelEvaluator::run(const std::byte* parameters, const std::byte* sta
     workers.emplace_back([&, t] {
       try {
         counts[t] = new_counts();
-        Replica replica(whole_plan, regions);
+        SegmentedReplica replica(plans_, regions);
         for (auto i = static_cast<int64_t>(t); i < whole; i += static_cast<int64_t>(threads))
           results[static_cast<size_t>(i)] = evaluate(replica, i * batch, batch, load, counts[t]);
       } catch (...) {
@@ -153,7 +154,7 @@ Evaluation ModelEvaluator::run(const std::byte* parameters, const std::byte* sta
   for (const ClassCounts& c : counts)
     if (c.classes() > 0) total.add(c);
   if (rest) {
-    Replica replica(plan(rest), regions);
+    SegmentedReplica replica(plans_, regions);
     results.back() = evaluate(replica, whole * batch, rest, load, total);
   }
 
@@ -164,7 +165,7 @@ Evaluation ModelEvaluator::run(const std::byte* parameters, const std::byte* sta
   for (const BatchResult& r : results)
     e.loss += r.loss, weight += r.weight, e.positions += r.positions, correct += r.correct;
   if (weight > 0) e.loss /= weight;
-  if (whole_plan->correct()) e.correct = correct;
+  if (plans_->graph().correct) e.correct = correct;
   if (options_.top_k > 0) e.among_best = total.among_best();
   e.confusion = total.confusion();
   e.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -5,13 +5,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "exec/compile.h"
-#include "exec/replica.h"
+#include "exec/segmented_replica.h"
 #include "sync/class_counts.h"
 
 namespace arbalest {
@@ -57,23 +55,21 @@ class ModelEvaluator {
     int64_t positions = 0, correct = 0;
   };
 
-  std::shared_ptr<const Plan> plan(int64_t batch);
+  void find_labels(Graph& graph);
+  Bindings sizes(int64_t batch) const;
   bool counts_classes() const { return options_.top_k > 0 || options_.confusion; }
   ClassCounts new_counts() const;
-  BatchResult evaluate(Replica& replica, int64_t first, int64_t count, const LoadExamples& load,
+  BatchResult evaluate(SegmentedReplica& replica, int64_t first, int64_t count, const LoadExamples& load,
                        ClassCounts& counts) const;
   void count_classes(Replica& replica, const std::vector<int64_t>& labels, ClassCounts& counts) const;
 
-  Graph graph_;
-  std::shared_ptr<const ParameterLayout> parameters_, states_;
-  const KernelSet& kernels_;
   Options options_;
   std::string label_;  // the input that accuracy is about; empty: none
   std::optional<int64_t> ignored_label_;
   bool weighs_by_labels_ = false;  // the loss is a mean over the labels that count, of these alone
   int class_axis_ = 0;             // of the scores, the last output, where classes are counted
   int64_t classes_ = 0;
-  std::map<int64_t, std::shared_ptr<const Plan>> plans_;  // by batch
+  std::shared_ptr<PlanFamily> plans_;
 };
 
 }  // namespace arbalest

@@ -11,9 +11,10 @@ void write_initial_values(const Graph& graph, const Plan& plan, std::byte* param
   }
 }
 
-LearnerMemory::LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device,
+LearnerMemory::LearnerMemory(const std::shared_ptr<PlanFamily>& plans, const Bindings& sizes, Device& device,
                              const KernelSet& kernels, const Optimiser& optimiser, const StepCounter& counter)
     : measures_(optimiser.measure_count()) {
+  const auto plan = plans->plan(0, sizes);
   const size_t bytes = plan->parameters()->bytes();
   parameters_ = device.allocate(bytes);
   gradients_ = device.allocate(bytes);
@@ -22,9 +23,10 @@ LearnerMemory::LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& grap
     optimiser_memory_.push_back(device.allocate(bytes));
     optimiser_arrays_.push_back(reinterpret_cast<float*>(optimiser_memory_.back().get()));
   }
-  write_initial_values(graph, *plan, parameters_.get(), states_.get(), kernels);
+  write_initial_values(plans->graph(), *plan, parameters_.get(), states_.get(), kernels);
   replica_ =
-      std::make_unique<Replica>(std::move(plan), ReplicaRegions{parameters_.get(), gradients_.get(), states_.get()});
+      std::make_unique<SegmentedReplica>(plans, ReplicaRegions{parameters_.get(), gradients_.get(), states_.get()});
+  replica_->set_sizes(sizes);
   replica_->counter() = counter;
 }
 

@@ -1,4 +1,4 @@
-// What a learner owns: a replica, and its own parameters, gradients, optimiser state and running statistics.
+// What a learner owns: its replicas, and its own parameters, gradients, optimiser state and running statistics.
 #pragma once
 
 #include <memory>
@@ -6,18 +6,18 @@
 
 #include "exec/device.h"
 #include "exec/optimiser/optimiser.h"
-#include "exec/replica.h"
+#include "exec/segmented_replica.h"
 
 namespace arbalest {
 
 class LearnerMemory {
  public:
-  // Allocates on the device; the parameters and states start as the graph's initial values.
-  LearnerMemory(std::shared_ptr<const Plan> plan, const Graph& graph, Device& device, const KernelSet& kernels,
-                const Optimiser& optimiser, const StepCounter& counter);
+  // Allocates on the device, for batches of these sizes; the parameters and states start as the graph's initial values.
+  LearnerMemory(const std::shared_ptr<PlanFamily>& plans, const Bindings& sizes, Device& device,
+                const KernelSet& kernels, const Optimiser& optimiser, const StepCounter& counter);
 
-  Replica& replica() { return *replica_; }
-  const Replica& replica() const { return *replica_; }
+  SegmentedReplica& replica() { return *replica_; }
+  const SegmentedReplica& replica() const { return *replica_; }
   float* parameters() { return reinterpret_cast<float*>(parameters_.get()); }
   float* gradients() { return reinterpret_cast<float*>(gradients_.get()); }
   float* states() { return reinterpret_cast<float*>(states_.get()); }
@@ -29,7 +29,7 @@ class LearnerMemory {
   std::vector<DeviceMemory> optimiser_memory_;
   std::vector<float*> optimiser_arrays_;
   std::vector<double> measures_;
-  std::unique_ptr<Replica> replica_;
+  std::unique_ptr<SegmentedReplica> replica_;
 };
 
 // Writes the initial values of a graph's parameters and states into regions laid out as the plan says.

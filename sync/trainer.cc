@@ -90,11 +90,12 @@ Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSe
   check_float32(training);
   CompileOptions compile_options;
   compile_options.threads = options.threads_per_learner;
-  plan_ = compile(training, bindings, kernels, compile_options);
+  plans_ = std::make_shared<PlanFamily>(training, kernels, compile_options);
+  plan_ = plans_->plan(0, bindings);
   if (plan_->parameters()->slots().empty())
     throw Error(ErrorKind::model, "the model has no trainable parameters: nothing to train");
   optimiser_ = std::make_unique<Optimiser>(options.optimiser, segments_of(*plan_->parameters(), options));
-  make_learners(training, kernels, options);
+  make_learners(bindings, kernels, options);
   collective_ = make_local_collective();
   synchroniser_ = make_synchroniser(options, learners_, *collective_);
   TaskGraph tasks;
@@ -102,7 +103,7 @@ Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSe
   runner_ = std::make_unique<TaskRunner>(std::move(tasks), options.first_iteration, 4, options.trace);
 }
 
-void Trainer::make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options) {
+void Trainer::make_learners(const Bindings& sizes, const KernelSet& kernels, const TrainerOptions& options) {
   const int k = options.learners * options.devices;
   losses_.resize(k);
   learners_.parameters = static_cast<int64_t>(plan_->parameters()->bytes() / sizeof(float));
@@ -122,7 +123,7 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
       stream.threads = options.threads_per_learner;
       stream.cores = cores_of(number, k, options.threads_per_learner);
       streams_.push_back(devices_.back()->make_stream(stream));
-      memories_.push_back(std::make_unique<LearnerMemory>(plan_, training, *devices_.back(), kernels, *optimiser_,
+      memories_.push_back(std::make_unique<LearnerMemory>(plans_, sizes, *devices_.back(), kernels, *optimiser_,
                                                           StepCounter{options.seed, static_cast<uint64_t>(number), 0}));
       LearnerMemory& memory = *memories_.back();
       Learner learner;
@@ -142,11 +143,11 @@ void Trainer::make_learners(const Graph& training, const KernelSet& kernels, con
 }
 
 double Trainer::run_batch(int learner, int64_t step) {
-  Replica& replica = memories_[learner]->replica();
-  load_(learner, replica);
+  SegmentedReplica& replica = memories_[learner]->replica();
+  load_(learner, replica.first());
   replica.counter().step = static_cast<uint64_t>(step);
   replica.run();
-  return replica.loss();
+  return replica.whole().loss();
 }
 
 // Of several batches: the mean of their losses and gradients, added up in their order.

@@ -58,7 +58,8 @@ std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, c
 
 class Trainer {
  public:
-  // Puts the learner's next batch into the feeds of its replica. Called on the learner's thread, once a batch.
+  // Puts the learner's next batch into the feeds of its replica (of the first segment, where sizes that only the data
+  // tell divide the graph). Called on the learner's thread, once a batch.
   using LoadBatch = std::function<void(int learner, Replica& replica)>;
 
   // `training` has its loss attached; float32 only.
@@ -82,7 +83,7 @@ class Trainer {
   std::map<std::string, HostTensor> tensors(const ModelView& model) const;  // of regions laid out as plan() says
 
   // What a learner computed last: outputs are read from its replica.
-  const Replica& replica(int learner) const { return memories_.at(static_cast<size_t>(learner))->replica(); }
+  const Replica& replica(int learner) const { return memories_.at(static_cast<size_t>(learner))->replica().whole(); }
   std::map<std::string, HostTensor> gradients(int learner);
 
   void restart();  // for a step of the learning rate
@@ -91,7 +92,8 @@ class Trainer {
   // iteration(), it continues the run bit for bit.
   std::vector<NamedBytes> arrays();
 
-  const Plan& plan() const { return *plan_; }
+  const Plan& plan() const { return *plan_; }  // of the first segment
+  int64_t plans_made() const { return plans_->plans_made(); }
   const TaskGraph& tasks() const { return runner_->graph(); }
   int64_t iteration() const { return runner_->next_iteration(); }  // of the next
   size_t learner_bytes() const;  // planned: activations, parameters, gradients, optimiser state, statistics
@@ -102,7 +104,7 @@ class Trainer {
     int64_t count = 0;
   };
 
-  void make_learners(const Graph& training, const KernelSet& kernels, const TrainerOptions& options);
+  void make_learners(const Bindings& sizes, const KernelSet& kernels, const TrainerOptions& options);
   void forward_backward(int learner, int64_t iteration);
   double run_batch(int learner, int64_t step);
   void read_slots(const ParameterLayout& layout, const std::byte* region,
@@ -110,6 +112,7 @@ class Trainer {
 
   const KernelSet& kernels_;
   LoadBatch load_;
+  std::shared_ptr<PlanFamily> plans_;
   std::shared_ptr<const Plan> plan_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Stream>> streams_;

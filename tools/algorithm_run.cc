@@ -37,7 +37,7 @@ AlgorithmRun::Part AlgorithmRun::prepare(BoundGraph bound) const {
   values.insert(tensors_.begin(), tensors_.end());
   options.bindings = sizes_of(declared_inputs(*bound.model, options), values);
   const Imported imported = import_model(*bound.model, options);
-  return {std::move(bound), std::make_unique<ForwardRun>(imported.graph, values, threads_)};
+  return {std::move(bound), std::make_unique<ForwardRun>(imported.graph, threads_)};
 }
 
 Tensors AlgorithmRun::run(Part& part) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "graph/segments.h"
 #include "tools/command.h"
 #include "tools/machine.h"
 #include "tools/random_feeds.h"
@@ -57,7 +58,9 @@ Result measure(const BenchOptions& o, const Session& session, int64_t batch, con
 void print_profile(const BenchOptions& o, const Session& session, int64_t batch) {
   CompileOptions compile_options;
   compile_options.threads = o.training.threads;
-  const auto plan = compile(session.training.graph, session.batch(batch), cpu::kernel_set(), compile_options);
+  const Graph& graph = session.training.graph;
+  const auto plan =
+      compile(graph, with_computed_sizes(graph, session.batch(batch), batch), cpu::kernel_set(), compile_options);
   AlignedBytes parameters(plan->parameters()->bytes()), gradients(parameters.size()), states(plan->states()->bytes());
   Replica replica(plan, {parameters.data(), gradients.data(), states.data()});
   feed_random(replica, session.classes().value_or(2));

@@ -78,7 +78,7 @@ void CaseTraining::compare_input_gradients() {
   const Tensors wanted = file_.tensors("grad_input/");
   if (wanted.empty()) return;
   Graph graph = session_.training.graph;
-  arbalest::bind(graph, bindings_of(graph, batch_.feeds));
+  if (graph.segment_ends.empty()) arbalest::bind(graph, bindings_of(graph, batch_));
   std::vector<ValueId> inputs;
   for (const auto& [name, value] : wanted)
     if (const GraphInput* input = graph.find_input(name)) inputs.push_back(input->value);

@@ -41,7 +41,8 @@ int run_eval(const EvalOptions& o) {
   set_class_options(options, o.classes);
   CompileOptions compile_options;
   compile_options.gradients = false;
-  const auto plan = compile(session.evaluation.graph, session.batch(options.batch), cpu::kernel_set(), compile_options);
+  PlanFamily plans(session.evaluation.graph, cpu::kernel_set(), compile_options);
+  const auto plan = plans.plan(0, session.batch(options.batch));
   AlignedBytes parameters(plan->parameters()->bytes()), states(plan->states()->bytes());
   write_initial_values(session.evaluation.graph, *plan, parameters.data(), states.data(), cpu::kernel_set());
   ModelEvaluator evaluator(session.evaluation.graph, plan->parameters(), plan->states(), cpu::kernel_set(), options);

@@ -1,5 +1,6 @@
 // arbalest inspect: what a model is, what would train, and what a step costs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 
 #include "exec/replica.h"
 #include "graph/print.h"
+#include "graph/segments.h"
 #include "tools/command.h"
 #include "tools/session.h"
 #include "tools/table.h"
@@ -93,7 +95,9 @@ int run_inspect(const InspectOptions& o) {
     print_tasks(o, s, batch);
     return 0;
   }
-  const auto plan = compile(s.training.graph, s.batch(batch), cpu::kernel_set(), compile_options);
+  const Graph& graph = s.training.graph;
+  const auto plan =
+      compile(graph, with_computed_sizes(graph, s.batch(batch), batch), cpu::kernel_set(), compile_options);
   if (o.json) {
     fmt::print("{}\n", to_json(s, plan.get(), batch).dump(1));
     return 0;
@@ -115,6 +119,8 @@ int run_inspect(const InspectOptions& o) {
   fmt::print("graph   {}\n", primitives);
   print_parameters(s);
   print_step(*plan, batch);
+  for (const SegmentEnd& end : graph.segment_ends)
+    fmt::print("only the data tell {}, given by {}; {} is taken here\n", fmt::join(end.sizes, ", "), end.origin, batch);
   if (o.graph) fmt::print("\n{}", to_text(s.training.graph));
   if (o.plan) fmt::print("\n{}", to_text(*plan));
   if (o.tasks) print_tasks(o, s, batch);

@@ -45,6 +45,12 @@ HostTensor converted(const HostTensor& value, const PlanTensor& to) {
   return convertible ? value.to(to.type.dtype) : value;
 }
 
+Tensors outputs_of(const Replica& replica) {
+  Tensors outputs;
+  for (const PlanTensor& t : replica.plan().outputs()) outputs.emplace(t.name, replica.read(t));
+  return outputs;
+}
+
 void check_classes(const Session& session, const ReferenceBatch& batch) {
   const auto classes = session.classes();
   if (!classes || batch.labels.empty()) return;
@@ -83,6 +89,16 @@ Bindings bindings_of(const Graph& graph, const Tensors& feeds) {
   return bindings;
 }
 
+Bindings bindings_of(const Graph& graph, const ReferenceBatch& batch) {
+  Bindings bindings = bindings_of(graph, batch.feeds);
+  auto label = batch.labels.begin();
+  for (const GraphInput& input : graph.inputs) {
+    if (input.role == InputRole::label && label != batch.labels.end())
+      bind_sizes(graph.at(input.value).type.shape, (label++)->dims, bindings);
+  }
+  return bindings;
+}
+
 void feed(Replica& replica, const ReferenceBatch& batch) {
   size_t label = 0;
   for (const PlanTensor& tensor : replica.plan().feeds()) {
@@ -98,27 +114,29 @@ void feed(Replica& replica, const ReferenceBatch& batch) {
   if (label < batch.labels.size()) throw Error(ErrorKind::usage, "a label is given, but the loss takes none");
 }
 
-ForwardRun::ForwardRun(const Graph& graph, const Tensors& feeds, int threads) {
+ForwardRun::ForwardRun(const Graph& graph, int threads) {
   CompileOptions options;
   options.threads = threads;
   options.gradients = false;
-  plan_ = compile(graph, bindings_of(graph, feeds), cpu::kernel_set(), options);
-  parameters_.resize(plan_->parameters()->bytes());
-  states_.resize(plan_->states()->bytes());
-  write_initial_values(graph, *plan_, parameters_.data(), states_.data(), cpu::kernel_set());
-  replica_ = std::make_unique<Replica>(plan_, ReplicaRegions{parameters_.data(), nullptr, states_.data()});
+  plans_ = std::make_shared<PlanFamily>(graph, cpu::kernel_set(), options);
 }
 
 Tensors ForwardRun::outputs(const ReferenceBatch& batch) {
-  feed(*replica_, batch);
+  const Bindings sizes = bindings_of(plans_->graph(), batch);
+  if (!replica_) {
+    const auto plan = plans_->plan(0, sizes);
+    parameters_.resize(plan->parameters()->bytes());
+    states_.resize(plan->states()->bytes());
+    write_initial_values(plans_->graph(), *plan, parameters_.data(), states_.data(), cpu::kernel_set());
+    replica_ = std::make_unique<SegmentedReplica>(plans_, ReplicaRegions{parameters_.data(), nullptr, states_.data()});
+  }
+  feed(replica_->set_sizes(sizes), batch);
   replica_->run();
-  Tensors outputs;
-  for (const PlanTensor& t : plan_->outputs()) outputs.emplace(t.name, replica_->read(t));
-  return outputs;
+  return outputs_of(replica_->whole());
 }
 
 Tensors run_once(const Graph& graph, const ReferenceBatch& batch, int threads) {
-  return ForwardRun(graph, batch.feeds, threads).outputs(batch);
+  return ForwardRun(graph, threads).outputs(batch);
 }
 
 RepeatedBatch::RepeatedBatch(const Session& session, const ReferenceBatch& batch, const TrainerOptions& options)
@@ -129,7 +147,7 @@ RepeatedBatch::RepeatedBatch(const Session& session, const ReferenceBatch& batch
   for (int i = 0; i < parts; ++i) parts_.push_back(part(batch, session, i, parts));
   next_.resize(static_cast<size_t>(learners), 0);
   const auto each = static_cast<size_t>(options.accumulate);
-  trainer_ = std::make_unique<Trainer>(session.training.graph, bindings_of(session.training.graph, parts_[0].feeds),
+  trainer_ = std::make_unique<Trainer>(session.training.graph, bindings_of(session.training.graph, parts_[0]),
                                        cpu::kernel_set(), options, [this, each](int learner, Replica& replica) {
                                          const auto j = static_cast<size_t>(learner);
                                          feed(replica, parts_[j * each + next_[j]]);
@@ -142,12 +160,7 @@ double RepeatedBatch::step() {
   return trainer_->take_loss();
 }
 
-Tensors RepeatedBatch::outputs() const {
-  Tensors outputs;
-  const Replica& replica = trainer_->replica(0);
-  for (const PlanTensor& t : replica.plan().outputs()) outputs.emplace(t.name, replica.read(t));
-  return outputs;
-}
+Tensors RepeatedBatch::outputs() const { return outputs_of(trainer_->replica(0)); }
 
 Tensors RepeatedBatch::gradients() {
   Tensors mean = trainer_->gradients(0);

@@ -18,21 +18,23 @@ struct ReferenceBatch {
 std::optional<size_t> batch_axis(const Shape& shape, const std::string& symbol);
 // Sizes of one example by input.
 DataFacts facts_of(const ReferenceBatch& batch);
-// Sizes of the symbols in the inputs' shapes.
+// Sizes of the symbols in the inputs' shapes; with the batch also of those that only the labels' shapes have.
 Bindings bindings_of(const Graph& graph, const Tensors& feeds);
+Bindings bindings_of(const Graph& graph, const ReferenceBatch& batch);
 // Feeds what the plan takes; floats are converted. Usage error for an input that the feeds lack, and for wrong sizes.
 void feed(Replica& replica, const ReferenceBatch& batch);
 
-// Computes the outputs of a graph without a loss, again and again for feeds of the same shapes.
+// Computes the outputs of a graph again and again, for feeds of any shapes; new shapes cost a plan.
 class ForwardRun {
  public:
-  ForwardRun(const Graph& graph, const Tensors& feeds, int threads);
+  ForwardRun(const Graph& graph, int threads);
   Tensors outputs(const ReferenceBatch& batch);
+  int64_t plans_made() const { return plans_->plans_made(); }
 
  private:
-  std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<PlanFamily> plans_;
   AlignedBytes parameters_, states_;
-  std::unique_ptr<Replica> replica_;
+  std::unique_ptr<SegmentedReplica> replica_;
 };
 
 Tensors run_once(const Graph& graph, const ReferenceBatch& batch, int threads);

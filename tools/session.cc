@@ -283,8 +283,13 @@ Session open_session(ModelPtr model, const ModelArguments& arguments, const Data
 
 std::vector<std::string> gradient_notices(const Session& session, const Bindings& bindings) {
   Graph graph = session.training.graph;
-  bind(graph, bindings);
-  differentiate(graph);
+  if (graph.segment_ends.empty()) bind(graph, bindings);  // else only a step binds all
+  try {
+    differentiate(graph);
+  } catch (const Error&) {
+    if (graph.segment_ends.empty()) throw;
+    return {};  // the first step says what is wrong, if anything is
+  }
   std::vector<bool> stays(graph.values.size(), false);
   for (const ParameterGradient& g : graph.gradients) stays[g.parameter.at()] = !g.gradient;
   std::vector<std::string> names;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "graph/segments.h"
 #include "sync/simulation.h"
 #include "tools/command.h"
 #include "tools/machine.h"
@@ -250,8 +251,10 @@ int run_simulate(const SimulateOptions& o) {
   session.require_parameters();
   CompileOptions compile_options;
   compile_options.threads = o.training.threads;
+  const Graph& graph = session.training.graph;
+  const int64_t batch = o.training.batch;
   const auto plan =
-      compile(session.training.graph, session.batch(o.training.batch), cpu::kernel_set(), compile_options);
+      compile(graph, with_computed_sizes(graph, session.batch(batch), batch), cpu::kernel_set(), compile_options);
   CostModel costs(o, plan->parameters()->bytes());
   const int fitting = std::max(1, core_count() / o.training.threads);  // learners that can be measured here
   std::vector<Outcome> outcomes;

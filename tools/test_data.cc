@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
 
-#include "exec/compile.h"
-#include "exec/replica.h"
 #include "graph/contents.h"
 #include "onnx_import/importer.h"
 #include "onnx_import/model.h"
-#include "sync/learner_memory.h"
+#include "tools/repeated_batch.h"
 #include "tools/table.h"
 
 namespace arbalest::tools {
@@ -45,41 +46,50 @@ Bindings sizes_of(const Graph& graph, const NamedTensors& inputs) {
   return bindings;
 }
 
-Imported import_bound(const ModelFile& model, ImportOptions options, const NamedTensors& inputs) {
-  Imported open = import_model(model, options);
-  options.bindings = sizes_of(open.graph, inputs);
-  return options.bindings.empty() ? std::move(open) : import_model(model, options);
-}
-
-Imported import_with(const ModelFile& model, const NamedTensors& inputs) {
-  ImportOptions options;
-  options.batch_norm = BatchNormPolicy::file;
-  options.free_batch = false;
-  try {
-    return import_bound(model, options, inputs);
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::unsupported) throw;
+// Runs the model on data of several folders. What was imported and planned for the sizes of one serves all of them.
+class TestRuns {
+ public:
+  TestRuns(const ModelFile& model, int threads) : model_(model), threads_(threads) {
+    options_.batch_norm = BatchNormPolicy::file;
+    options_.free_batch = false;
   }
-  for (const auto& [name, value] : inputs)
-    if (value.element_count() <= kMaxContents) options.constants[name] = std::make_shared<HostTensor>(value);
-  return import_bound(model, options, inputs);
-}
 
-NamedTensors run_model(const Imported& imported, const NamedTensors& inputs, int threads) {
-  CompileOptions options;
-  options.threads = threads;
-  options.gradients = false;
-  const auto plan = compile(imported.graph, {}, cpu::kernel_set(), options);
-  AlignedBytes parameters(plan->parameters()->bytes()), states(plan->states()->bytes());
-  write_initial_values(imported.graph, *plan, parameters.data(), states.data(), cpu::kernel_set());
-  Replica replica(plan, {parameters.data(), nullptr, states.data()});
-  for (const auto& [name, value] : inputs)
-    if (const PlanTensor* feed = plan->find_feed(name)) replica.feed(name, value.to(feed->type.dtype));
-  replica.run();
-  NamedTensors outputs;
-  for (const PlanTensor& output : plan->outputs()) outputs.emplace_back(output.name, replica.read(output));
-  return outputs;
-}
+  Tensors outputs(const NamedTensors& inputs) {
+    const ReferenceBatch batch{{inputs.begin(), inputs.end()}, {}};
+    try {
+      return run_of(sizes(inputs)).outputs(batch);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;
+    }
+    ImportOptions options = options_;
+    for (const auto& [name, value] : inputs)
+      if (value.element_count() <= kMaxContents) options.constants[name] = std::make_shared<HostTensor>(value);
+    options.bindings = sizes_of(import_model(model_, options).graph, inputs);
+    return run_once(import_model(model_, options).graph, batch, threads_);
+  }
+
+ private:
+  Bindings sizes(const NamedTensors& inputs) {
+    if (!open_) open_ = import_model(model_, options_).graph;
+    return sizes_of(*open_, inputs);
+  }
+
+  ForwardRun& run_of(const Bindings& sizes) {
+    std::unique_ptr<ForwardRun>& run = runs_[sizes];
+    if (!run) {
+      ImportOptions options = options_;
+      options.bindings = sizes;
+      run = std::make_unique<ForwardRun>(sizes.empty() ? *open_ : import_model(model_, options).graph, threads_);
+    }
+    return *run;
+  }
+
+  const ModelFile& model_;
+  int threads_;
+  ImportOptions options_;
+  std::optional<Graph> open_;
+  std::map<Bindings, std::unique_ptr<ForwardRun>> runs_;
+};
 
 double tolerance(DataType type) {
   switch (type) {
@@ -117,11 +127,11 @@ Difference difference(const HostTensor& output, const HostTensor& expected) {
   return {worst, ""};
 }
 
-bool compare(const NamedTensors& outputs, const NamedTensors& expected) {
+bool compare(const Tensors& outputs, const NamedTensors& expected) {
   Table table({"output", "type", "shape", ">error", ">tolerance", ""});
   bool good = true;
   for (const auto& want : expected) {
-    const auto got = std::find_if(outputs.begin(), outputs.end(), [&](const auto& o) { return o.first == want.first; });
+    const auto got = outputs.find(want.first);
     const Difference d =
         got == outputs.end() ? Difference{INFINITY, "is no tensor of numbers"} : difference(got->second, want.second);
     const double allowed = tolerance(want.second.dtype);
@@ -138,11 +148,12 @@ bool compare(const NamedTensors& outputs, const NamedTensors& expected) {
 
 int verify_test_data(const std::string& model_path, const std::vector<std::string>& folders, int threads) {
   const ModelPtr model = load_model(model_path);
+  TestRuns runs(*model, threads);
   bool good = true;
   for (const std::string& folder : folders) {
     const NamedTensors inputs = read_all(folder, "input", input_names(*model));
     const NamedTensors expected = read_all(folder, "output", output_names(*model));
-    good = compare(run_model(import_with(*model, inputs), inputs, threads), expected) && good;
+    good = compare(runs.outputs(inputs), expected) && good;
   }
   return good ? 0 : 1;
 }

@@ -7,8 +7,9 @@
 #include "graph/contents.h"
 #include "graph/element_index.h"
 #include "onnx_import/data_type.h"
+#include "onnx_import/host_functions.h"
+#include "onnx_import/host_results.h"
 #include "onnx_import/known_number.h"
-#include "onnx_import/op_context.h"
 
 namespace arbalest {
 namespace {
@@ -19,9 +20,6 @@ Value index_tensor(Builder& builder, const std::vector<int64_t>& indices) {
   return builder.constant(std::make_shared<const HostTensor>(std::move(t)));
 }
 
-// Elements of a range of floats, which is written out at import: a few bytes of a file cannot ask for all memory.
-constexpr int64_t kMaxRangeElements = 1 << 24;
-
 // Positions 0, 1, ... of an axis, as a tensor of the given rank whose other axes have size 1.
 Value positions(OpContext& op, const Dim& count, int axis, int rank) {
   Shape shape(static_cast<size_t>(rank), Dim(1));
@@ -29,11 +27,25 @@ Value positions(OpContext& op, const Dim& count, int axis, int rank) {
   return reshape(iota(op.builder(), count), shape);
 }
 
-// Gather-1, 11, 13
+// The entry of an axis that a scalar index names, where both are known at import.
+std::optional<int64_t> known_entry(const Value& index, const Dim& size) {
+  const auto& contents = index.builder().graph().at(index.id()).contents;
+  const bool is_index = index.rank() == 0 && (index.dtype() == DataType::i32 || index.dtype() == DataType::i64);
+  if (!is_index || !contents || !contents->front().is_constant() || !size.is_constant()) return std::nullopt;
+  const int64_t i = contents->front().value();
+  if (i < -size.value() || i >= size.value()) return std::nullopt;  // an error when it runs
+  return i < 0 ? i + size.value() : i;
+}
+
+// Gather-1, 11, 13. A known entry is a slice: where the trips of a loop take one each, their gradients are joined.
 Values gather_node(OpContext& op) {
   const Value data = op.input(0);
   const int axis = normalise_axis(op.attribute("axis", 0), data.rank());
-  return {gather(data, op.input(1), axis)};
+  const auto entry = known_entry(op.input(1), data.shape()[static_cast<size_t>(axis)]);
+  if (!entry) return {gather(data, op.input(1), axis)};
+  Shape shape = data.shape();
+  shape.erase(shape.begin() + axis);
+  return {reshape(slice(data, axis, *entry, 1), shape)};
 }
 
 // ---- Slice
@@ -297,10 +309,20 @@ Values eye_like(OpContext& op) {
   return {map(f, row, column)};
 }
 
-// Range-11, 27: of constants, or of integers that depend on sizes
+// A range whose bounds the data give: of a count that only they tell.
+Value computed_range(OpContext& op) {
+  const Values bounds{op.input(0), op.input(1), op.input(2)};
+  const auto function = [](const std::vector<HostTensor>& s) { return std::vector{range_positions(s[0], s[1], s[2])}; };
+  const auto types = [](const Dim& count) { return std::vector<TensorType>{{DataType::i64, Shape{count}}}; };
+  const Value position = host_results(op, {"Range", bounds, function, types})[0];
+  return cast(position, bounds[0].dtype()) * reshape(bounds[2], {}) + reshape(bounds[0], {});
+}
+
+// Range-11, 27: of constants, of integers that depend on sizes, or of numbers that the data give
 Values range(OpContext& op) {
   const DataType type = op.input(0).dtype();
-  if (!is_float(type)) {
+  const auto has_contents = [&](int i) { return op.builder().graph().at(op.input(i).id()).contents.has_value(); };
+  if (!is_float(type) && has_contents(0) && has_contents(1) && has_contents(2)) {
     const std::vector<Dim> start = op.contents(0), limit = op.contents(1);
     const std::vector<int64_t> step = op.constant_integers(2);
     require(start.size() == 1 && limit.size() == 1 && step.size() == 1, "start, limit and delta must be scalars");
@@ -315,7 +337,7 @@ Values range(OpContext& op) {
     return {op.builder().integers(numbers, {Dim(static_cast<int64_t>(numbers.size()))}, type)};
   }
   const auto start = known_number(op.input(0)), limit = known_number(op.input(1)), step = known_number(op.input(2));
-  if (!start || !limit || !step) throw Error(ErrorKind::unsupported, "a range whose bounds are computed from the data");
+  if (!start || !limit || !step) return {computed_range(op)};
   require(*step != 0, "delta is 0");
   const double count = std::ceil((*limit - *start) / *step);
   require(count <= static_cast<double>(kMaxRangeElements), "a range of {} elements", count);

@@ -190,13 +190,26 @@ ModelBuilder loop_model(Strings inputs, bool with_scan = false) {
   return m;
 }
 
+// The graph is made again for each number of trips.
+TEST(Loop, TripsThatTheDataCount) {
+  const Graph guess = import_model(parse_model_file(loop_model({"count", "", "x"}, true).bytes(), "m.onnx"), {}).graph;
+  ASSERT_EQ(guess.segment_ends.size(), 1u);
+  EXPECT_EQ(guess.segment_ends[0].origin, "loop (Loop)");
+  ASSERT_TRUE(static_cast<bool>(guess.segment_ends[0].rebuild));
+  for (const int64_t trips : {0, 3}) {
+    const auto graph = guess.segment_ends[0].rebuild({i64_tensor({}, {trips})});
+    verify(*graph);
+    EXPECT_TRUE(graph->segment_ends.empty());
+    EXPECT_EQ(to_string(graph->at(graph->find_output("all")->value).type), fmt::format("float32 {} x N x T", trips));
+  }
+}
+
 TEST(Loop, Refusals) {
   EXPECT_EQ(refusal(loop_model({"three", "", "x"}, true)), "");
   EXPECT_EQ(refusal(loop_model({"three", "from_data", "x"})), "");
   EXPECT_EQ(refusal(loop_model({"many", "no", "x"}, true)), "");
   EXPECT_THAT(refusal(loop_model({"three", "from_data", "x"}, true)),
               HasSubstr("scan output 0 has as many entries as the data tell"));
-  EXPECT_THAT(refusal(loop_model({"count", "", "x"})), HasSubstr("the number of trips is computed from the data"));
   EXPECT_THAT(refusal(loop_model({"size", "", "x"})), HasSubstr("the number of trips is the open size 'T'"));
   EXPECT_THAT(refusal(loop_model({"", "from_data", "x"})), HasSubstr("depends on the data and has no bound"));
   EXPECT_THAT(refusal(loop_model({"many", "", "x"})), HasSubstr("more than 20000 trips"));

@@ -2,6 +2,8 @@
 // tests.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "graph/base/error.h"
 #include "onnx_import/importer.h"
 #include "tests/onnx_import/operator_check.h"
@@ -193,20 +195,60 @@ TEST(Elements, OpenSizes) {
   EXPECT_EQ(to_string(imported.graph.at(imported.graph.outputs[2].value).type), "float32 N x 4 x 3");
 }
 
-TEST(DataSized, OfTheDataIsAnError) {
-  for (const char* op : {"NonZero", "Unique"}) {
-    ModelBuilder m(13);
-    m.graph.input("x", TensorType{DataType::f32, {4}});
-    m.graph.node(op, {"x"}, {"y"}, {}, "the node");
-    m.graph.output("y");
-    try {
-      import_model(parse_model_file(m.bytes(), "m.onnx"), {});
-      ADD_FAILURE() << "no error";
-    } catch (const Error& e) {
-      EXPECT_THAT(e.what(), testing::HasSubstr("'the node'"));
-      EXPECT_THAT(e.what(), testing::HasSubstr("the size of the result depends on the data of input 0 (float32 4)"));
-    }
-  }
+// A graph whose nodes read the input x of 4 x 3 floats and the condition c of 4 bool.
+Graph imported_graph(const std::function<void(GraphBuilder&)>& add_nodes, const Strings& outputs) {
+  ModelBuilder m(13);
+  m.graph.input("x", TensorType{DataType::f32, {4, 3}}).input("c", TensorType{DataType::boolean, {4}});
+  add_nodes(m.graph);
+  for (const std::string& name : outputs) m.graph.output(name);
+  Graph graph = import_model(parse_model_file(m.bytes(), "m.onnx"), {}).graph;
+  verify(graph);
+  return graph;
+}
+
+TEST(DataSized, OfTheDataEndsASegment) {
+  const auto nodes = [](GraphBuilder& g) {
+    g.node("NonZero", {"x"}, {"y"}, {}, "places").node("Compress", {"x", "c"}, {"z"}, {{"axis", 0}}, "rows");
+  };
+  const Graph graph = imported_graph(nodes, {"y", "z"});
+  EXPECT_EQ(to_string(graph.at(graph.outputs[0].value).type), "int64 2 x places.count");
+  EXPECT_EQ(to_string(graph.at(graph.outputs[1].value).type), "float32 rows.count x 3");
+  ASSERT_EQ(graph.segment_ends.size(), 2u);
+  EXPECT_EQ(graph.segment_ends[0].origin, "places (NonZero)");
+  Bindings sizes;
+  HostTensor x(DataType::f32, {4, 3});
+  x.as<float>()[5] = 2;
+  const auto places = graph.segment_ends[0].compute({x}, sizes);
+  EXPECT_EQ(places.inputs.at(0), i64_tensor({2, 1}, {1, 2}));
+  EXPECT_THAT(places.sizes, testing::ElementsAre(1));
+}
+
+// Exporters write a NonZero for each use of a mask: what they pick has the same size.
+TEST(DataSized, TheSameMaskHasOneCount) {
+  const auto nodes = [](GraphBuilder& g) {
+    for (const char* name : {"a", "b"})
+      g.node("Cast", {"c"}, {std::string("cast_") + name}, {{"to", 1}})
+          .node("NonZero", {std::string("cast_") + name}, {name});
+    g.node("Add", {"a", "b"}, {"sum"});
+  };
+  const Graph graph = imported_graph(nodes, {"sum"});
+  EXPECT_EQ(graph.segment_ends.size(), 1u);
+}
+
+// The range 0, 1, ... of an open size, as exporters once wrote it.
+TEST(DataSized, AFilledVectorHasAKnownCount) {
+  ModelBuilder m(11);
+  m.graph.input("x", TensorType{DataType::f32, {Dim::symbol("N"), 3}})
+      .node("Shape", {"x"}, {"shape"})
+      .node("ConstantOfShape", {"rows"}, {"ones"}, {{"value", i64_tensor({1}, {1})}})
+      .node("Slice", {"shape", "zero", "one"}, {"rows"})
+      .node("NonZero", {"ones"}, {"y"})
+      .initializer("zero", i64_tensor({1}, {0}))
+      .initializer("one", i64_tensor({1}, {1}))
+      .output("y");
+  const Graph graph = import_model(parse_model_file(m.bytes(), "m.onnx"), {}).graph;
+  EXPECT_TRUE(graph.segment_ends.empty());
+  EXPECT_EQ(to_string(graph.at(graph.outputs[0].value).type), "int64 1 x N");
 }
 
 }  // namespace
