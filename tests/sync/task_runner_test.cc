@@ -10,8 +10,8 @@
 
 #include "exec/cpu/cpu_device.h"
 #include "graph/base/error.h"
-#include "tests/exec/random_tasks.h"
 #include "sync/recording_device.h"
+#include "tests/exec/random_tasks.h"
 
 namespace arbalest {
 namespace {
