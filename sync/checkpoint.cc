@@ -17,7 +17,7 @@ namespace {
 namespace filesystem = std::filesystem;
 
 constexpr std::string_view kMagic = "arbalest checkpoint\n";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr const char* kPrefix = "checkpoint-";
 constexpr const char* kSuffix = ".arbalest";
 
@@ -135,10 +135,9 @@ Checkpoint read_checkpoint(const std::string& path) {
   file.read(reinterpret_cast<char*>(&size), sizeof size);
   if (!file || std::string_view(magic, sizeof magic) != kMagic)
     throw Error(ErrorKind::model, "{}: is not a checkpoint", path);
-  if (version > kVersion)
-    throw Error(ErrorKind::unsupported,
-                "{}: has version {} of checkpoints, this program reads up to {}; use a newer one", path, version,
-                kVersion);
+  if (version != kVersion)
+    throw Error(ErrorKind::unsupported, "{}: has version {} of checkpoints, this program reads {}; use {} program",
+                path, version, kVersion, version > kVersion ? "a newer" : "an older");
   constexpr uint64_t kAround = sizeof magic + sizeof version + sizeof size + sizeof sum;
   if (total < kAround || size != total - kAround) throw Error(ErrorKind::model, "{}: is cut off", path);
   AlignedBytes body(size);

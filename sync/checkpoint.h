@@ -6,8 +6,8 @@
 // names, values and arrays are a size u64 and so many bytes. Little endian.
 //
 // The folder holds checkpoint-<iteration>.arbalest files. They are written in the background, whole or not at all
-// (AtomicFile); the newest `keep` stay. Errors: io; model where a file is damaged; unsupported where it has a newer
-// version.
+// (AtomicFile); the newest `keep` stay. Errors: io; model where a file is damaged; unsupported where it has
+// another version.
 #pragma once
 
 #include <cstdint>

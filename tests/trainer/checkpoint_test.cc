@@ -60,14 +60,17 @@ TEST(CheckpointFile, EveryFlippedByteAndEveryCutIsFound) {
   }
 }
 
-TEST(CheckpointFile, ANewerVersionIsRefusedByName) {
+TEST(CheckpointFile, AnotherVersionIsRefusedByName) {
   const TemporaryFolder folder;
-  write_checkpoint(example("12"), folder / "c");
-  std::fstream file(folder / "c", std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(20);
-  file.put(9);
-  file.close();
-  EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr("version 9"));
+  for (const char version : {1, 9}) {
+    write_checkpoint(example("12"), folder / "c");
+    std::fstream file(folder / "c", std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(20);
+    file.put(version);
+    file.close();
+    EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr(version == 9 ? "version 9" : "version 1"));
+    EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr(version == 9 ? "a newer program" : "an older program"));
+  }
 }
 
 TEST(CheckpointFolder, KeepsTheNewestAndStepsOverDamage) {
