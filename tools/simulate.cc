@@ -88,16 +88,19 @@ Measured measure_here(const SimulateOptions& o, const Session& session, int lear
   Trainer trainer(session.training.graph, session.batch(arguments.batch), cpu::kernel_set(), options,
                   resident_batches(session, learners));
   using Clock = std::chrono::steady_clock;
-  double took = 0;
-  int64_t iterations = 4;
-  for (; took < 0.5; iterations *= 2) {
+  double total = 0;
+  int64_t iterations = 0;
+  for (int64_t count = 4; total < 0.6; count *= 2) {
     const auto begin = Clock::now();
-    trainer.run(iterations);
-    took = std::chrono::duration<double>(Clock::now() - begin).count();
+    trainer.run(count);
+    const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (count == 4) continue;  // touches its memory for the first time
+    total += took;
+    iterations += count;
   }
   Measured m;
   m.learners = learners;
-  m.iteration = took / static_cast<double>(iterations / 2);
+  m.iteration = total / static_cast<double>(iterations);
   // The mean, without the slowest of each learner: the first iteration.
   for (auto& [category, durations] : trace.durations()) {
     std::sort(durations.begin(), durations.end());
