@@ -10,6 +10,8 @@
 #include <cstring>
 #include <new>
 
+#include "data/batch_loader.h"
+#include "tests/data_sets/examples.h"
 #include "tests/trainer/small_models.h"
 
 extern "C" void* __libc_malloc(size_t);
@@ -87,6 +89,25 @@ TEST(StepPath, AllocatesNothing) {
   expect_no_allocation("lenet", {1, 28, 28}, SyncKind::sma);
   expect_no_allocation("lenet", {1, 28, 28}, SyncKind::ssgd);
   expect_no_allocation("resnet8", {3, 8, 8}, SyncKind::none);
+}
+
+TEST(StepPath, LoadingBatchesAllocatesNothing) {
+  const Dataset d = numbered(50, 50);
+  BatchLoader loader(d, no_normalisation(d), {2, 8, 1, 0, 2});
+  const auto take = [&loader](int batches) {
+    for (int t = 0; t < batches; ++t) {
+      for (int learner = 0; learner < 2; ++learner) {
+        loader.next(learner);
+        loader.release(learner);
+      }
+    }
+  };
+  take(1);
+  seen = 0;
+  watching = true;
+  take(200);
+  watching = false;
+  EXPECT_EQ(seen, 0u);
 }
 
 TEST(StepPath, TheCounterSeesAllocations) {

@@ -8,7 +8,6 @@
 #include <random>
 
 #include "data/order.h"
-#include "tests/data_sets/allocations.h"
 #include "tests/data_sets/examples.h"
 #include "tests/data_sets/files.h"
 
@@ -89,21 +88,6 @@ TEST(BatchLoader, ABatchStaysUntilItIsReleased) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(held.labels.as<int64_t>()[1], expected(100, o, 0, 0)[1]);
   loader.release(0);
-}
-
-TEST(BatchLoader, NothingAllocatesAfterConstruction) {
-  const Dataset d = numbered(50, 50);
-  BatchLoader loader(d, no_normalisation(d), {2, 8, 1, 0, 2});
-  take_next(loader, 0);
-  take_next(loader, 1);
-  const uint64_t before = allocation_count();
-  for (int t = 0; t < 200; ++t) {
-    for (int j = 0; j < 2; ++j) {
-      loader.next(j);
-      loader.release(j);
-    }
-  }
-  EXPECT_EQ(allocation_count() - before, 0u);
 }
 
 TEST(BatchLoader, StopsAtAnyTime) {
