@@ -7,7 +7,7 @@
 
 #include "onnx_import/model_file.h"
 #include "onnx_import/op_context.h"
-#include "tests/fuzz/model_reader.h"
+#include "tests/onnx_import/fuzz/model_reader.h"
 
 namespace arbalest {
 namespace {
@@ -16,7 +16,7 @@ constexpr int64_t kNumbers[] = {
     0,          1,          -1,          2,          3,       -2,      7,         64,        1000,      65536,
     1000000,    0x7fffffff, -0x7fffffff, 0x80000000, 1 << 30, 1 << 20, 0x1ffffff, INT64_MAX, INT64_MIN, INT64_MAX / 8,
     10000000000};
-constexpr float kFloats[] = {0, 1, -1, 0.5, 1e-30f, 1e30f, 3.4e38f, -3.4e38f, 1e9f, 100, INFINITY, -INFINITY, NAN};
+constexpr float kFloatValues[] = {0, 1, -1, 0.5, 1e-30f, 1e30f, 3.4e38f, -3.4e38f, 1e9f, 100, INFINITY, -INFINITY, NAN};
 constexpr const char* kAttributes[] = {"axis",      "axes",       "keepdims",    "perm", "pads",         "strides",
                                        "dilations", "mode",       "group",       "to",   "auto_pad",     "k",
                                        "epsilon",   "batch_dims", "num_outputs", "size", "kernel_shape", "equation",
@@ -103,7 +103,7 @@ class Mutator {
     }
     onnx::AttributeProto& a = *attributes_[below(attributes_.size())];
     if (a.has_i() && below(4)) return a.set_i(number());
-    if (a.has_f() && below(4)) return a.set_f(kFloats[below(std::size(kFloats))]);
+    if (a.has_f() && below(4)) return a.set_f(kFloatValues[below(std::size(kFloatValues))]);
     if (a.ints_size() > 0 && below(4)) {
       if (below(4) == 0) return a.add_ints(number());
       if (below(4) == 0) return a.mutable_ints()->RemoveLast();
@@ -126,7 +126,7 @@ class Mutator {
         return;
       default:
         a.set_type(onnx::AttributeProto::FLOAT);
-        return a.set_f(kFloats[below(std::size(kFloats))]);
+        return a.set_f(kFloatValues[below(std::size(kFloatValues))]);
     }
   }
 
@@ -161,7 +161,7 @@ class Mutator {
     std::string& raw = *t->mutable_raw_data();
     if (raw.size() < sizeof(int64_t)) return;
     const int64_t n = number();
-    const float f = kFloats[below(std::size(kFloats))];
+    const float f = kFloatValues[below(std::size(kFloatValues))];
     const bool is_float = t->data_type() == onnx::TensorProto::FLOAT;
     const size_t size = is_float ? sizeof f : sizeof n;
     std::memcpy(&raw[below(raw.size() / size) * size], is_float ? static_cast<const void*>(&f) : &n, size);

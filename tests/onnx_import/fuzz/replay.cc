@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/fuzz/model_reader.h"
+#include "tests/onnx_import/fuzz/model_reader.h"
 
 namespace arbalest {
 namespace {
@@ -17,7 +17,7 @@ constexpr uint32_t kChanges = 8;  // of each file
 
 std::vector<fs::path> models() {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(fs::path(ARBALEST_TEST_DATA) / "../fuzz/corpus"))
+  for (const auto& entry : fs::directory_iterator(fs::path(ARBALEST_TEST_DATA) / "../onnx_import/fuzz/corpus"))
     paths.push_back(entry);
   for (const auto& entry : fs::directory_iterator(fs::path(ARBALEST_TEST_DATA) / "cases"))
     if (entry.is_directory()) paths.push_back(entry.path() / "model.onnx");

@@ -1,9 +1,9 @@
 // The entry points that libFuzzer calls: cmake -DARBALEST_FUZZ=ON (clang), then
-//   build-fuzz/fuzz_model_reader -rss_limit_mb=1024 -timeout=20 -max_len=100000 FINDINGS tests/fuzz/corpus
+//   build-fuzz/fuzz_model_reader -rss_limit_mb=1024 -timeout=20 -max_len=100000 FINDINGS tests/onnx_import/fuzz/corpus
 #include <algorithm>
 #include <cstring>
 
-#include "tests/fuzz/model_reader.h"
+#include "tests/onnx_import/fuzz/model_reader.h"
 
 extern "C" {
 

@@ -2,7 +2,7 @@
 """Makes the fuzzer's seeds from the node tests of the onnx package: two small models for each operator, with the test's
 inputs as initializers where they are integers (shapes, axes, indices, counts).
 
-    tests/fuzz/seeds.py tests/fuzz/corpus
+    tests/onnx_import/fuzz/seeds.py tests/onnx_import/fuzz/corpus
 """
 import collections
 import pathlib

@@ -1,4 +1,4 @@
-#include "tests/fuzz/model_reader.h"
+#include "tests/onnx_import/fuzz/model_reader.h"
 
 #include <stdexcept>
 
