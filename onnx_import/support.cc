@@ -10,12 +10,12 @@ namespace {
 using OperatorNames = std::set<std::string_view>;
 
 const OperatorNames kAny = {
-    "BitCast",
     "Cast",
     "CastLike",
     "CenterCropPad",
     "Compress",
     "Concat",
+    "ConcatFromSequence",
     "Constant",
     "ConstantOfShape",
     "DepthToSpace",
@@ -31,6 +31,9 @@ const OperatorNames kAny = {
     "Loop",
     "NonZero",
     "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
     "Pad",
     "Reshape",
     "ReverseSequence",
@@ -40,11 +43,17 @@ const OperatorNames kAny = {
     "ScatterND",
     "SequenceAt",
     "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SequenceMap",
     "Shape",
     "Size",
     "Slice",
     "SpaceToDepth",
     "Split",
+    "SplitToSequence",
     "Squeeze",
     "TensorScatter",
     "Tile",
@@ -64,12 +73,10 @@ const OperatorNames kNumbers = {
     "CumSum",
     "Div",
     "Einsum",
-    "Gemm",
     "Greater",
     "GreaterOrEqual",
     "Less",
     "LessOrEqual",
-    "MatMul",
     "Max",
     "MaxPool",
     "Min",
@@ -96,7 +103,7 @@ const OperatorNames kNumbers = {
     "DequantizeLinear",
 };
 
-const OperatorNames kIntegers = {"BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"};
+const OperatorNames kIntegers = {"BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"};
 const OperatorNames kBooleans = {"And", "Not", "Or", "Xor"};
 
 // A result that is an index, a truth value, a size or a step function of the input: nothing flows back.
@@ -132,13 +139,15 @@ const OperatorNames kWithoutGradient = {
     "NonMaxSuppression",
     "NonZero",
     "Not",
+    "OptionalHasElement",
     "Or",
     "RandomNormal",
     "RandomNormalLike",
     "RandomUniform",
     "RandomUniformLike",
-    "Range",
     "Round",
+    "SequenceEmpty",
+    "SequenceLength",
     "Shape",
     "Sign",
     "Size",

@@ -57,7 +57,8 @@ class PlanRunner {
 };
 
 // The derivative of the loss by each element of a parameter that has this value.
-inline std::vector<double> central_differences(PlanRunner& forward, const std::string& name, const HostTensor& value) {
+template <class Runner>
+std::vector<double> central_differences(Runner& forward, const std::string& name, const HostTensor& value) {
   constexpr double kStep = 1e-5;
   std::vector<double> result;
   HostTensor moved = value;

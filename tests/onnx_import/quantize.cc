@@ -30,6 +30,35 @@ TEST(Quantize, PassesTheGradientInsideTheRange) {
   }
 }
 
+// Differences see the steps; the gradient is the straight-through one.
+void check_straight_through(ModelBuilder m, const Strings& operators, const std::string& domain) {
+  m.graph.node("Neg", {"d"}, {"y"}).output("y");
+  const HostTensor gradient = gradient_of_sum(parse_model_file(m.bytes(), "pair.onnx"), "w");
+  bool passes = true;
+  for (const double g : gradient.as<double>()) passes = passes && g == -1;
+  EXPECT_TRUE(passes);
+  for (const std::string& op : operators)
+    if (passes) count_as_checked(op, domain);
+}
+
+TEST(Quantize, PassesTheGradientInEveryDomain) {
+  for (const std::string domain : {"", "com.microsoft"}) {
+    ModelBuilder m(21);
+    if (!domain.empty()) m.opset(domain, 1);
+    m.graph.initializer("w", f64_tensor({2, 2}, {0.5, -1.3, 2.74, 0.04}))
+        .initializer("scale", number(0.1, DataType::f64))
+        .initializer("zero", number(0, DataType::i8))
+        .node("QuantizeLinear", {"w", "scale", "zero"}, {"q"}, {}, "", domain)
+        .node("DequantizeLinear", {"q", "scale", "zero"}, {"d"}, {}, "", domain);
+    check_straight_through(m, {"QuantizeLinear", "DequantizeLinear"}, domain);
+  }
+  ModelBuilder m(21);
+  m.graph.initializer("w", f64_tensor({2, 2}, {0.5, -1.3, 2.74, 0.04}))
+      .node("DynamicQuantizeLinear", {"w"}, {"q", "scale", "zero"})
+      .node("DequantizeLinear", {"q", "scale", "zero"}, {"d"});
+  check_straight_through(m, {"DynamicQuantizeLinear"}, "");
+}
+
 TEST(Quantize, KeepsTheRoundedValues) {
   const auto outputs = run_model(parse_model_file(pair_model(false).bytes(), "pair.onnx"));
   const std::vector<double> expected = {-0.5, 1.3, -12.7, -12.7, 12.8, 0};
