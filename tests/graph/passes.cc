@@ -339,24 +339,6 @@ TEST_F(PassTest, FusedMapsStaySmall) {
   }
 }
 
-// A training step of a chain: all passes together are linear, and nothing recurses over the depth.
-TEST(Optimise, DeepGraphs) {
-  Graph graph;
-  Builder b(graph);
-  const Value w = parameter(b, "w", f32({4, 4}));
-  Value v = data(b, "x", f32({4, 4}));
-  for (int i = 0; i < 10000; ++i) v = map([](const Scalar& e) { return relu(e); }, matmul(v, w));
-  graph.loss = reduce(Reduction::mean, v, {0, 1}, Keep::no).id();
-  differentiate(graph);
-  const auto start = std::chrono::steady_clock::now();
-  PassOptions options;
-  options.evaluate = [](const Graph& g) { return evaluate_simple(g); };
-  optimise(graph, options);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  verify(graph);
-  EXPECT_LT(elapsed.count(), 20);  // a quadratic pass takes minutes
-}
-
 TEST(Optimise, RunsTheListedPasses) {
   Graph graph;
   Builder b(graph);
