@@ -68,7 +68,8 @@ Value with_statistics(const Value& x, const Value& scale, const Value& bias, con
   const Value factor = map([&](Scalar s, Scalar v) { return s / sqrt(v + epsilon); }, scale, variance);
   const Value offset = map([](Scalar b, Scalar m, Scalar f) { return b - m * f; }, bias, mean, factor);
   const auto placed = [&](const Value& v) { return spatial ? per_channel(v, x) : v; };
-  return map([](Scalar e, Scalar f, Scalar o) { return e * f + o; }, x, placed(factor), placed(offset));
+  const Value f = placed(factor), o = placed(offset);  // in this order, whatever the compiler
+  return map([](Scalar e, Scalar a, Scalar b) { return e * a + b; }, x, f, o);
 }
 
 Values with_batch_statistics(OpContext& op, const BatchNormAttributes& a) {
@@ -112,6 +113,11 @@ Values batch_normalization(OpContext& op) {
 
 // ---- over axes of one example
 
+Value scaled_by_channel(const Value& y, const Value& scale, const Value& bias, const Value& x) {
+  const Value factor = per_channel(scale, x), offset = per_channel(bias, x);  // in this order, whatever the compiler
+  return scaled(y, factor, offset);
+}
+
 // InstanceNormalization-1, 6, 22
 Values instance_normalization(OpContext& op) {
   op.ignore_attribute("consumed_inputs");
@@ -120,7 +126,7 @@ Values instance_normalization(OpContext& op) {
   require_length(scale, "scale", x.shape()[1], x);
   require_length(bias, "bias", x.shape()[1], x);
   const Value y = standardised(x, axes_from(2, x.rank()), op.attribute("epsilon", 1e-5f)).y;
-  return {scaled(y, per_channel(scale, x), per_channel(bias, x))};
+  return {scaled_by_channel(y, scale, bias, x)};
 }
 
 // LayerNormalization-17; computed in float32 or wider whatever stash_type says
@@ -150,8 +156,8 @@ Values group_normalization(OpContext& op) {
   grouped.insert(grouped.begin() + 1, groups);
   const Value wide = reshape(x, grouped);
   const Value y = standardised(wide, axes_from(2, wide.rank()), op.attribute("epsilon", 1e-5f)).y;
-  if (!of_channel) return {reshape(scaled(y, per_channel(scale, wide), per_channel(bias, wide)), x.shape())};
-  return {scaled(reshape(y, x.shape()), per_channel(scale, x), per_channel(bias, x))};
+  if (!of_channel) return {reshape(scaled_by_channel(y, scale, bias, wide), x.shape())};
+  return {scaled_by_channel(reshape(y, x.shape()), scale, bias, x)};
 }
 
 // RMSNormalization-23, and SimplifiedLayerNormalization as optimisers write it into the default domain

@@ -2,11 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <thread>
 
@@ -132,27 +130,6 @@ TEST(Trainer, NoStepRunsReferenceCode) {
         EXPECT_THAT(step.kernel.implementation, testing::Not(testing::HasSubstr("ref"))) << name << " " << step.origin;
     }
   }
-}
-
-size_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  size_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-TEST(Trainer, ALearnerTakesThePlannedMemory) {
-  const SmallModel model = small_model("resnet8", {3, 32, 32}, 10);
-  TrainerOptions options = options_for(1, SyncKind::none);
-  const auto resident_with = [&](int learners) {
-    options.learners = learners;
-    Trainer trainer(model.training, model.batch(96), cpu::kernel_set(), options, stream_loader(learners, 96, 10));
-    trainer.run(2);
-    return std::pair(static_cast<double>(resident_bytes()), static_cast<double>(trainer.learner_bytes()));
-  };
-  const auto one = resident_with(1), three = resident_with(3);
-  EXPECT_GT(one.second, 50e6) << "too small to measure";
-  EXPECT_NEAR((three.first - one.first) / 2 / one.second, 1.0, 0.1);
 }
 
 TEST(Trainer, RefusesAModelWithNothingToTrain) {
