@@ -23,8 +23,7 @@ struct SimulatedStream {
 
 class SimulatedRun {
  public:
-  SimulatedRun(const std::vector<RecordedCommand>& commands, const SimulatedDevices& devices,
-               const std::function<TaskCost(const std::string&)>& cost)
+  SimulatedRun(const std::vector<RecordedCommand>& commands, const SimulatedDevices& devices, const TaskCosts& cost)
       : slots_(devices.slots), cost_(cost) {
     std::map<std::string, size_t> index;
     for (const RecordedCommand& command : commands) {
@@ -70,7 +69,7 @@ class SimulatedRun {
         reached_[command.event] = std::max(reached_[command.event], command.value);
         break;
       case RecordedCommand::run: {
-        const TaskCost cost = cost_(command.work);
+        const TaskCost cost = cost_(command.work, static_cast<int64_t>(command.value));
         stream.task = {command.stream, command.work, static_cast<int64_t>(command.value), now_, 0, cost.place};
         stream.left = cost.seconds;
         stream.running = true;
@@ -110,7 +109,7 @@ class SimulatedRun {
   std::vector<SimulatedStream> streams_;
   std::map<int, uint64_t> reached_;  // by event
   const double slots_;
-  const std::function<TaskCost(const std::string&)>& cost_;
+  const TaskCosts& cost_;
   double now_ = 0;
   std::vector<SimulatedTask> done_;
 };
@@ -118,7 +117,7 @@ class SimulatedRun {
 }  // namespace
 
 std::vector<SimulatedTask> simulate(const std::vector<RecordedCommand>& commands, const SimulatedDevices& devices,
-                                    const std::function<TaskCost(const std::string& work)>& cost) {
+                                    const TaskCosts& cost) {
   return SimulatedRun(commands, devices, cost).run();
 }
 

@@ -23,6 +23,8 @@ struct TaskCost {
   TaskPlace place = TaskPlace::device;
 };
 
+using TaskCosts = std::function<TaskCost(const std::string& work, int64_t iteration)>;
+
 struct SimulatedDevices {
   std::map<std::string, int> device_of;  // by stream
   double slots = 1;                      // of each device; at least 1
@@ -38,7 +40,7 @@ struct SimulatedTask {
 // Every task in the order of its end; the last one's end is the makespan. Internal error when streams wait for each
 // other.
 std::vector<SimulatedTask> simulate(const std::vector<RecordedCommand>& commands, const SimulatedDevices& devices,
-                                    const std::function<TaskCost(const std::string& work)>& cost);
+                                    const TaskCosts& cost);
 
 // Learners in the shape of real ones, with small arrays, on streams that run nothing: what a synchroniser makes tasks
 // for.

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "graph/segments.h"
 #include "sync/simulation.h"
@@ -22,6 +21,7 @@ namespace {
 
 constexpr const char* kLearn = "learn";
 constexpr const char* kAllReduce = "all-reduce";
+constexpr int64_t kFirst = 4;  // iterations that touch their memory for the first time
 
 struct Link {
   double bytes_a_second = 0;
@@ -72,9 +72,10 @@ std::map<std::string, double> given_times(const std::vector<std::string>& texts)
 // What tasks take on this machine.
 struct Measured {
   int learners = 0;
-  std::map<std::string, double> seconds;  // of a task, by category
-  std::map<std::string, double> arrays;   // that it moves
-  double iteration = 0;                   // seconds
+  // Of the tasks by category, in their order, one learner after the other.
+  std::map<std::string, std::vector<double>> seconds;
+  std::map<std::string, double> arrays;  // that it moves
+  double iteration = 0;                  // seconds
 };
 
 Measured measure_here(const SimulateOptions& o, const Session& session, int learners) {
@@ -90,24 +91,18 @@ Measured measure_here(const SimulateOptions& o, const Session& session, int lear
   using Clock = std::chrono::steady_clock;
   double total = 0;
   int64_t iterations = 0;
-  for (int64_t count = 4; total < 0.6; count *= 2) {
+  for (int64_t count = kFirst; total < 0.6; count *= 2) {
     const auto begin = Clock::now();
     trainer.run(count);
     const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (count == 4) continue;  // touches its memory for the first time
+    if (count == kFirst) continue;
     total += took;
     iterations += count;
   }
   Measured m;
   m.learners = learners;
   m.iteration = total / static_cast<double>(iterations);
-  // The mean, without the slowest of each learner: the first iteration.
-  for (auto& [category, durations] : trace.durations()) {
-    std::sort(durations.begin(), durations.end());
-    durations.resize(durations.size() - std::min<size_t>(durations.size() - 1, static_cast<size_t>(learners)));
-    m.seconds[category] =
-        std::accumulate(durations.begin(), durations.end(), 0.0) / static_cast<double>(durations.size());
-  }
+  m.seconds = trace.durations();
   for (const Task& task : trainer.tasks().tasks())
     m.arrays[category_of(task.name)] = arrays_of(trainer.tasks(), task.name, trainer.plan().parameters()->bytes());
   return m;
@@ -130,7 +125,7 @@ class CostModel {
   void use(Measured measured) { measured_ = std::move(measured); }
 
   // `arrays`: that the task moves.
-  TaskCost cost(const std::string& work, double arrays) const {
+  TaskCost cost(const std::string& work, int64_t iteration, double arrays) const {
     const std::string category = category_of(work);
     const auto given = given_.find(category);
     const TaskPlace place = category == kAllReduce && link_ ? TaskPlace::link : TaskPlace::device;
@@ -142,13 +137,25 @@ class CostModel {
     const auto measured = measured_.seconds.find(category);
     if (measured == measured_.seconds.end()) return {arrays * bytes_ / bandwidth(), place};
     const double scale = category == kLearn ? 1 : arrays / measured_.arrays.at(category);
-    return {measured->second * scale, place};
+    return {played_back(measured->second, work, iteration) * scale, place};
   }
 
  private:
+  // A learner's durations as they came, so that the chance of a slow one, for which others wait, is the real one.
+  double played_back(const std::vector<double>& seconds, const std::string& work, int64_t iteration) const {
+    const size_t learners = static_cast<size_t>(measured_.learners),
+                 each = std::max<size_t>(1, seconds.size() / learners);
+    const std::string number = work.substr(category_of(work).size());
+    const size_t learner = number.empty() ? 0 : std::stoul(number) % learners;
+    const size_t begin = each > static_cast<size_t>(kFirst) ? static_cast<size_t>(kFirst) : 0;
+    return seconds.at(learner * each + begin + static_cast<size_t>(iteration) % (each - begin));
+  }
+
   double bandwidth() const {
     if (bytes_a_second_ > 0) return bytes_a_second_;
-    return measured_.arrays.at("update") * bytes_ / measured_.seconds.at("update");
+    std::vector<double> seconds = measured_.seconds.at("update");
+    std::nth_element(seconds.begin(), seconds.begin() + std::ssize(seconds) / 2, seconds.end());
+    return measured_.arrays.at("update") * bytes_ / seconds[seconds.size() / 2];
   }
 
   const double devices_, bytes_;
@@ -270,12 +277,12 @@ int run_simulate(const SimulateOptions& o) {
     TrainingArguments arguments = o.training;
     arguments.learners = learners;
     HollowLearners hollow(trainer_options(arguments), o.synchronising_stream);
-    std::map<std::string, TaskCost> cost;
-    for (const Task& task : hollow.tasks().tasks())
-      cost[task.name] = costs.cost(task.name, hollow.arrays_of(task.name));
+    std::map<std::string, double> arrays;
+    for (const Task& task : hollow.tasks().tasks()) arrays[task.name] = hollow.arrays_of(task.name);
     const double slots = o.slots > 0 ? o.slots : here ? fitting : learners;
-    const std::vector<SimulatedTask> tasks = simulate(hollow.record(o.iterations), {hollow.device_of(), slots},
-                                                      [&](const std::string& work) { return cost.at(work); });
+    const std::vector<SimulatedTask> tasks = simulate(
+        hollow.record(o.iterations), {hollow.device_of(), slots},
+        [&](const std::string& work, int64_t iteration) { return costs.cost(work, iteration, arrays.at(work)); });
     outcomes.push_back(outcome_of(o, tasks, hollow.device_of(), learners));
     if (here && here->learners == learners && o.training.devices == 1 && o.times.empty())
       outcomes.back().measured = here->iteration;

@@ -20,7 +20,7 @@ RecordedCommand wait_of(const std::string& stream, int event, uint64_t value) {
 }
 
 // The seconds of a task are its name's length.
-TaskCost by_length(const std::string& work) { return {static_cast<double>(work.size()), TaskPlace::device}; }
+TaskCost by_length(const std::string& work, int64_t) { return {static_cast<double>(work.size()), TaskPlace::device}; }
 
 std::map<std::string, double> ends_of(const std::vector<SimulatedTask>& tasks) {
   std::map<std::string, double> ends;
@@ -43,7 +43,7 @@ TEST(Simulation, TasksBeyondTheSlotsShareTheirDevice) {
             (std::map<std::string, double>{{"1", 2}, {"22", 2}, {"333", 4}}));
   EXPECT_EQ(ends_of(simulate(commands, {devices, 2}, by_length)),
             (std::map<std::string, double>{{"1", 1}, {"22", 2}, {"333", 3}}));
-  const auto on_link = [](const std::string& work) {
+  const auto on_link = [](const std::string& work, int64_t) {
     return TaskCost{static_cast<double>(work.size()), work == "1" ? TaskPlace::link : TaskPlace::device};
   };
   EXPECT_EQ(ends_of(simulate(commands, {devices, 1}, on_link)),
@@ -61,13 +61,14 @@ double iteration_of(SyncKind sync, double all_reduce) {
   options.sync = sync;
   HollowLearners hollow(options, true);
   constexpr int64_t kIterations = 50;
-  const auto tasks = simulate(hollow.record(kIterations), {hollow.device_of(), 3}, [&](const std::string& work) {
-    const std::string category = category_of(work);
-    if (category == "learn") return TaskCost{10, TaskPlace::device};
-    if (category == "update") return TaskCost{1, TaskPlace::device};
-    if (category == "all-reduce") return TaskCost{all_reduce, TaskPlace::link};
-    return TaskCost{0.5, TaskPlace::device};
-  });
+  const auto tasks =
+      simulate(hollow.record(kIterations), {hollow.device_of(), 3}, [&](const std::string& work, int64_t) {
+        const std::string category = category_of(work);
+        if (category == "learn") return TaskCost{10, TaskPlace::device};
+        if (category == "update") return TaskCost{1, TaskPlace::device};
+        if (category == "all-reduce") return TaskCost{all_reduce, TaskPlace::link};
+        return TaskCost{0.5, TaskPlace::device};
+      });
   // From the end of an early iteration, so that filling the pipeline does not count.
   double early = 0, last = 0;
   for (const SimulatedTask& task : tasks) {
