@@ -135,7 +135,8 @@ double arrays_of(const TaskGraph& tasks, const std::string& work, size_t array_b
 HollowLearners::HollowLearners(const TrainerOptions& options, bool synchronising_stream)
     : optimiser_(options.optimiser, {}), collective_(make_local_collective()) {
   const auto new_array = [this] { return arrays_.emplace_back(kHollowElements).data(); };
-  arrays_.reserve(static_cast<size_t>(options.devices * options.learners * (3 + kMostOptimiserStates)));
+  arrays_.reserve(static_cast<size_t>(options.devices) * static_cast<size_t>(options.learners) *
+                  (3 + kMostOptimiserStates));
   learners_.parameters = kHollowElements;
   learners_.optimiser = &optimiser_;
   learners_.learning_rate = [](int64_t) { return 0.0; };

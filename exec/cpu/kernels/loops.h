@@ -58,6 +58,7 @@ class Odometer {
  public:
   Odometer(const Loops<operands>& loops, int64_t position) : loops_(loops) {
     for (size_t i = loops.size(); i-- > 0;) {
+      if (loops[i].size == 0) return;  // there is no position
       index_[i] = position % loops[i].size;
       position /= loops[i].size;
       for (size_t k = 0; k < operands; ++k) offsets_[k] += index_[i] * loops[i].strides[k];
