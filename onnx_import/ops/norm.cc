@@ -68,7 +68,7 @@ Value with_statistics(const Value& x, const Value& scale, const Value& bias, con
   const Value factor = map([&](Scalar s, Scalar v) { return s / sqrt(v + epsilon); }, scale, variance);
   const Value offset = map([](Scalar b, Scalar m, Scalar f) { return b - m * f; }, bias, mean, factor);
   const auto placed = [&](const Value& v) { return spatial ? per_channel(v, x) : v; };
-  const Value f = placed(factor), o = placed(offset);  // in this order, whatever the compiler
+  const Value o = placed(offset), f = placed(factor);  // in this order, whatever the compiler
   return map([](Scalar e, Scalar a, Scalar b) { return e * a + b; }, x, f, o);
 }
 
@@ -114,7 +114,7 @@ Values batch_normalization(OpContext& op) {
 // ---- over axes of one example
 
 Value scaled_by_channel(const Value& y, const Value& scale, const Value& bias, const Value& x) {
-  const Value factor = per_channel(scale, x), offset = per_channel(bias, x);  // in this order, whatever the compiler
+  const Value offset = per_channel(bias, x), factor = per_channel(scale, x);  // in this order, whatever the compiler
   return scaled(y, factor, offset);
 }
 
