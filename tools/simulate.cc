@@ -13,6 +13,7 @@
 #include "tools/machine.h"
 #include "tools/random_feeds.h"
 #include "tools/session.h"
+#include "tools/step_timer.h"
 #include "tools/table.h"
 #include "tools/training_options.h"
 
@@ -82,29 +83,22 @@ Measured measure_here(const SimulateOptions& o, const Session& session, int lear
   TrainingArguments arguments = o.training;
   arguments.devices = 1;
   arguments.learners = learners;
-  arguments.optimiser.learning_rate = 1e-6;  // random labels: the weights must not run away
-  TrainerOptions options = trainer_options(arguments);
   Trace trace;
-  options.trace = &trace;
-  Trainer trainer(session.training.graph, session.batch(arguments.batch), cpu::kernel_set(), options,
-                  resident_batches(session, learners));
-  using Clock = std::chrono::steady_clock;
+  StepTimer timer(session, arguments, resident_batches(session, learners), &trace);
+  timer.time(kFirst);
   double total = 0;
   int64_t iterations = 0;
-  for (int64_t count = kFirst; total < 0.6; count *= 2) {
-    const auto begin = Clock::now();
-    trainer.run(count);
-    const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (count == kFirst) continue;
-    total += took;
+  for (int64_t count = 2 * kFirst; total < 0.6; count *= 2) {
+    total += timer.time(count);
     iterations += count;
   }
   Measured m;
   m.learners = learners;
   m.iteration = total / static_cast<double>(iterations);
   m.seconds = trace.durations();
-  for (const Task& task : trainer.tasks().tasks())
-    m.arrays[category_of(task.name)] = arrays_of(trainer.tasks(), task.name, trainer.plan().parameters()->bytes());
+  const TaskGraph& tasks = timer.trainer().tasks();
+  const size_t array_bytes = timer.trainer().plan().parameters()->bytes();
+  for (const Task& task : tasks.tasks()) m.arrays[category_of(task.name)] = arrays_of(tasks, task.name, array_bytes);
   return m;
 }
 

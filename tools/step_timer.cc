@@ -12,17 +12,18 @@ TrainingArguments hardly_learning(TrainingArguments arguments) {
   return arguments;
 }
 
-TrainerOptions timed_options(const Session& session, const TrainingArguments& arguments) {
+TrainerOptions timed_options(const Session& session, const TrainingArguments& arguments, Trace* trace) {
   TrainerOptions options = trainer_options(arguments);
   options.parameters = parameter_settings(arguments.optimiser, session.training.parameters);
+  options.trace = trace;
   return options;
 }
 
 }  // namespace
 
-StepTimer::StepTimer(const Session& session, TrainingArguments arguments, Trainer::LoadBatch load)
+StepTimer::StepTimer(const Session& session, TrainingArguments arguments, Trainer::LoadBatch load, Trace* trace)
     : trainer_(session.training.graph, session.batch(arguments.batch), cpu::kernel_set(),
-               timed_options(session, hardly_learning(arguments)), std::move(load)),
+               timed_options(session, hardly_learning(arguments), trace), std::move(load)),
       examples_(static_cast<double>(arguments.step_examples())) {}
 
 double StepTimer::time(int64_t iterations) {
