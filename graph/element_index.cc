@@ -44,6 +44,12 @@ Value iota(Builder& builder, const Dim& count) {
   return builder.emit_one(CumSum{0, /*exclusive=*/true, /*reverse=*/false}, {ones});
 }
 
+Value position_numbers(Builder& builder, const Dim& count, int axis, int rank) {
+  Shape shape(static_cast<size_t>(rank), Dim(1));
+  shape[static_cast<size_t>(axis)] = count;
+  return reshape(iota(builder, count), shape);
+}
+
 Value element_positions(const Value& indices, const Shape& data, int axis) {
   const Shape shape = indices.shape();
   require(indices.rank() == data.rank(), "indices of rank {} ({}) of a rank-{} tensor ({})", indices.rank(),

@@ -8,6 +8,8 @@
 namespace arbalest {
 
 Value iota(Builder& builder, const Dim& count);  // int64 0, 1, ..., count - 1
+// The same along one axis of a tensor of the given rank whose other axes have size 1.
+Value position_numbers(Builder& builder, const Dim& count, int axis, int rank);
 
 // Row-major positions, in a tensor of shape `data`, of the elements whose coordinate along `axis` the indices give and
 // whose other coordinates are those of the index itself (ONNX GatherElements). No other axis of the indices may be

@@ -1,13 +1,37 @@
 #include "graph/scalar_walk.h"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_set>
 
 namespace arbalest {
 
+namespace {
+
+// Most expressions have a few nodes: comparing with each is faster than hashing.
+class NodeSet {
+ public:
+  // Whether it was not there yet.
+  bool insert(const void* node) {
+    if (!many_.empty()) return many_.insert(node).second;
+    if (std::find(few_.begin(), few_.end(), node) != few_.end()) return false;
+    few_.push_back(node);
+    if (few_.size() == kFew) many_.insert(few_.begin(), few_.end());
+    return true;
+  }
+
+ private:
+  static constexpr size_t kFew = 24;
+  std::vector<const void*> few_;
+  std::unordered_set<const void*> many_;
+};
+
+}  // namespace
+
 std::vector<const Scalar*> post_order(const Scalar& root) {
   std::vector<const Scalar*> order;
-  std::unordered_set<const void*> seen = {root.identity()};
+  NodeSet seen;
+  seen.insert(root.identity());
   std::vector<std::pair<const Scalar*, size_t>> path = {{&root, 0}};  // node, operands already entered
   while (!path.empty()) {
     auto& [node, next] = path.back();
@@ -17,7 +41,7 @@ std::vector<const Scalar*> post_order(const Scalar& root) {
       continue;
     }
     const Scalar& operand = node->operands()[next++];
-    if (seen.insert(operand.identity()).second) path.emplace_back(&operand, 0);
+    if (seen.insert(operand.identity())) path.emplace_back(&operand, 0);
   }
   return order;
 }

@@ -107,7 +107,7 @@ class Verifier {
     if (graph_.correct) {
       is_known(graph_.correct, "correct");
       const TensorType& type = graph_.at(graph_.correct).type;
-      ensure(type == TensorType{DataType::i64, {}}, "correct: type {}, expected int64 scalar", to_string(type));
+      ensure((type == TensorType{DataType::i64, {}}), "correct: type {}, expected int64 scalar", to_string(type));
     }
     for (const ParameterGradient& g : graph_.gradients) {
       is_input(g.parameter, InputRole::parameter, "gradient");

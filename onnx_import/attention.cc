@@ -45,12 +45,6 @@ Value merge_heads(const Value& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-Value position_numbers(Builder& builder, const Dim& count, int axis, int rank) {
-  Shape shape(static_cast<size_t>(rank), Dim(1));
-  shape[static_cast<size_t>(axis)] = count;
-  return reshape(iota(builder, count), shape);
-}
-
 void AttentionBias::allow(const Value& condition) {
   allowed_ = allowed_ ? map([](Scalar a, Scalar b) { return a && b; }, allowed_, condition) : condition;
 }

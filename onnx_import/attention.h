@@ -15,9 +15,6 @@ namespace arbalest {
 Value split_heads(const Value& x, const Dim& heads);
 Value merge_heads(const Value& x);
 
-// 0, 1, 2, ... along one axis of a tensor of the given rank whose other axes have size 1 (int64).
-Value position_numbers(Builder& builder, const Dim& count, int axis, int rank);
-
 // Which keys a query may read, as a number to add to its scores: 0 or -infinity, or what a mask tensor holds.
 class AttentionBias {
  public:

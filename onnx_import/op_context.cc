@@ -4,6 +4,16 @@
 
 namespace arbalest {
 
+int64_t unrolled_steps(const Dim& steps) {
+  if (!steps.is_constant()) {
+    throw Error(ErrorKind::unsupported,
+                "the number of time steps is the open size '{}'; give it a value (--dim {}=SIZE)", to_string(steps),
+                to_string(steps));
+  }
+  require(steps.value() <= kMaxSteps, "{} time steps, at most {} can be unrolled", steps.value(), kMaxSteps);
+  return steps.value();
+}
+
 std::vector<int64_t> OpContext::constant_integers(int i) {
   std::vector<int64_t> numbers;
   for (const Dim& d : contents(i)) {

@@ -137,6 +137,11 @@ class OpContext {
   virtual void notice(const std::string& text) = 0;
 };
 
+// Steps of a sequence or a loop get nodes of their own: so many at most.
+constexpr int64_t kMaxSteps = 20'000;
+// The number of steps; unsupported error when it is open, model error when it is more.
+int64_t unrolled_steps(const Dim& steps);
+
 using Translation = std::function<Values(OpContext&)>;
 
 // The translation of an operator without attributes that is a scalar function of its one input. (consumed_inputs: an

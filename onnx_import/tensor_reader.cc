@@ -150,7 +150,7 @@ HostTensor read_unnamed(const onnx::TensorProto& t, const ModelFile& model) {
 std::vector<int64_t> read_positions(const HostTensor& indices, int64_t value_count, const Dims& dims) {
   const auto rank = static_cast<int64_t>(dims.size());
   const bool are_positions = indices.dims == Dims{value_count};
-  require(are_positions || indices.dims == Dims{value_count, rank},
+  require((are_positions || indices.dims == Dims{value_count, rank}),
           "sparse: indices have shape {}, expected {} or {} x {}", to_string(indices.dims), value_count, value_count,
           rank);
   const HostTensor wide = indices.to(DataType::i64);

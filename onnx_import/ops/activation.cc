@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 #include "onnx_import/op_context.h"
 
 namespace arbalest {
@@ -156,13 +157,7 @@ Values log_softmax(OpContext& op) {
 Values hardmax(OpContext& op) {
   return {along_axis(op, [&](const Value& x, int axis) {
     const Value first = op.builder().emit_one(ArgReduce{Reduction::max, axis, true, false}, {x});
-    const Dim& size = x.shape()[static_cast<size_t>(axis)];
-    if (!size.is_constant()) throw Error(ErrorKind::unsupported, "axis {} has the open size {}", axis, to_string(size));
-    std::vector<Dim> positions;
-    for (int64_t i = 0; i < size.value(); ++i) positions.emplace_back(i);
-    Shape shape(static_cast<size_t>(x.rank() - axis), Dim(1));
-    shape[0] = size;
-    const Value position = op.builder().integers(positions, shape);
+    const Value position = position_numbers(op.builder(), x.shape()[static_cast<size_t>(axis)], 0, x.rank() - axis);
     return map([&](Scalar p, Scalar f) { return cast(equal(p, f), x.dtype()); }, position, first);
   })};
 }

@@ -2,6 +2,7 @@
 #include "onnx_import/attention.h"
 
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 
 namespace arbalest {
 namespace {

@@ -12,8 +12,6 @@
 namespace arbalest {
 namespace {
 
-constexpr int64_t kMaxTrips = 20'000;
-
 using Items = std::vector<Item>;
 
 const std::optional<std::vector<Dim>>& contents_of(const Value& v) { return v.builder().graph().at(v.id()).contents; }
@@ -184,8 +182,9 @@ Values loop(OpContext& op) {
   for (int i = 2; i < op.input_count(); ++i) loop.carried.push_back(free_state(op, op.item(i)));
   const size_t states = loop.carried.size();  // with the condition
   std::vector<Values> scans;
-  for (int64_t trip = 0; trip < most && goes_on(loop, most <= kMaxTrips); ++trip) {
-    if (trip == kMaxTrips) throw Error(ErrorKind::unsupported, "more than {} trips, which are unrolled", kMaxTrips);
+  for (int64_t trip = 0; trip < most && goes_on(loop, most <= kMaxSteps); ++trip) {
+    if (trip == kMaxSteps)
+      throw Error(ErrorKind::unsupported, "more than {} trips, which are unrolled", kMaxSteps);
     const Items outputs = op.subgraph("body", trip_inputs(op, trip, loop), {loop.running, trip});
     require(outputs.size() >= states, "the body has {} outputs for {} states", outputs.size(), states - 1);
     scans.resize(outputs.size() - states);
@@ -233,12 +232,7 @@ int64_t steps_of(const Values& inputs, const std::vector<int64_t>& axes) {
     require(i == 0 || size == steps, "the scan inputs have {} and {} steps", to_string(steps), to_string(size));
     steps = size;
   }
-  if (!steps.is_constant()) {
-    throw Error(ErrorKind::unsupported, "the number of steps is the open size '{}'; give it a value (--dim {}=SIZE)",
-                to_string(steps), to_string(steps));
-  }
-  require(steps.value() <= kMaxTrips, "{} steps, at most {} can be unrolled", steps.value(), kMaxTrips);
-  return steps.value();
+  return unrolled_steps(steps);
 }
 
 Value step_of(const Value& v, int64_t axis, int64_t step) {
@@ -324,7 +318,7 @@ Values scan_examples(OpContext& op) {
                 "'{}'",
                 to_string(batch));
   require(plan.steps > 0 && batch.value() > 0, "a scan of no steps");
-  require(batch.value() <= kMaxTrips, "{} examples, at most {} can be unrolled", batch.value(), kMaxTrips);
+  require(batch.value() <= kMaxSteps, "{} examples, at most {} can be unrolled", batch.value(), kMaxSteps);
   const auto lengths =
       op.has_input(0) ? op.constant_integers(0) : std::vector<int64_t>(static_cast<size_t>(batch.value()), plan.steps);
   require(std::ssize(lengths) == batch.value(), "{} lengths for {} examples", lengths.size(), batch.value());

@@ -1,6 +1,6 @@
 // DeformConv-19, 22: a convolution whose window reads each of its elements between the pixels, where an input says.
 #include "graph/base/error.h"
-#include "onnx_import/attention.h"
+#include "graph/element_index.h"
 #include "onnx_import/pixels.h"
 
 namespace arbalest {

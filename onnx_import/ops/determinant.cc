@@ -1,6 +1,7 @@
 // Det-11, 22: Gaussian elimination with row pivoting, written out for the size of the matrix.
 #include "graph/base/error.h"
-#include "onnx_import/attention.h"
+#include "graph/element_index.h"
+#include "onnx_import/op_context.h"
 
 namespace arbalest {
 namespace {

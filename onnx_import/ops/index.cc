@@ -20,13 +20,6 @@ Value index_tensor(Builder& builder, const std::vector<int64_t>& indices) {
   return builder.constant(std::make_shared<const HostTensor>(std::move(t)));
 }
 
-// Positions 0, 1, ... of an axis, as a tensor of the given rank whose other axes have size 1.
-Value positions(OpContext& op, const Dim& count, int axis, int rank) {
-  Shape shape(static_cast<size_t>(rank), Dim(1));
-  shape[static_cast<size_t>(axis)] = count;
-  return reshape(iota(op.builder(), count), shape);
-}
-
 // The entry of an axis that a scalar index names, where both are known at import.
 std::optional<int64_t> known_entry(const Value& index, const Dim& size) {
   const auto& contents = index.builder().graph().at(index.id()).contents;
@@ -206,6 +199,9 @@ PadRequest pad_request(OpContext& op, int rank) {
 // Where each element of the padded axis comes from.
 std::vector<int64_t> padded_positions(const std::string& mode, int64_t size, int64_t begin, int64_t end) {
   require(size > 0, "mode '{}' of an empty axis", mode);
+  const Dim padded = Dim(size) + begin + end;  // the sum may not fit
+  require(padded.value() <= kMaxRangeElements, "mode '{}': an axis of {} elements, at most {} can be listed", mode,
+          padded.value(), kMaxRangeElements);
   std::vector<int64_t> from;
   for (int64_t i = -begin; i < size + end; ++i) {
     if (mode == "edge") {
@@ -269,7 +265,7 @@ Values one_hot(OpContext& op) {
   const int axis = normalise_axis(op.attribute("axis", -1), indices.rank() + 1);
   Shape with_axis = indices.shape();
   with_axis.insert(with_axis.begin() + axis, Dim(1));
-  const Value number = positions(op, depth[0], axis, indices.rank() + 1);
+  const Value number = position_numbers(op.builder(), depth[0], axis, indices.rank() + 1);
   const Value off = reshape(slice(values, 0, 0, 1), {}), on = reshape(slice(values, 0, 1, 1), {});
   const auto f = [](Scalar i, Scalar n, Scalar size, Scalar yes, Scalar no) {
     return select(equal(select(i < 0, i + size, i), n), yes, no);
@@ -283,8 +279,8 @@ Values trilu(OpContext& op) {
   require(x.rank() >= 2, "the input has rank {}, expected at least 2", x.rank());
   const int64_t k = op.has_input(1) ? op.constant_integers(1).at(0) : 0;
   const bool upper = op.attribute("upper", 1) != 0;
-  const Value row = positions(op, x.shape()[x.shape().size() - 2], 0, 2);
-  const Value column = positions(op, x.shape().back(), 1, 2);
+  const Value row = position_numbers(op.builder(), x.shape()[x.shape().size() - 2], 0, 2);
+  const Value column = position_numbers(op.builder(), x.shape().back(), 1, 2);
   const auto f = [&](Scalar e, Scalar r, Scalar c) {
     const Scalar diagonal = r + Scalar::constant(k, DataType::i64);
     const Scalar zero = cast(Scalar::constant(int64_t{0}, DataType::i64), e.type());
@@ -304,7 +300,8 @@ Values eye_like(OpContext& op) {
     if (!given) throw Error(ErrorKind::unsupported, "attribute 'dtype'");
     type = *given == DataType::f16 || *given == DataType::bf16 ? DataType::f32 : *given;
   }
-  const Value row = positions(op, x.shape()[0], 0, 2), column = positions(op, x.shape()[1], 1, 2);
+  const Value row = position_numbers(op.builder(), x.shape()[0], 0, 2),
+              column = position_numbers(op.builder(), x.shape()[1], 1, 2);
   const auto f = [&](Scalar r, Scalar c) { return cast(equal(r + Scalar::constant(k, DataType::i64), c), type); };
   return {map(f, row, column)};
 }

@@ -37,9 +37,9 @@ Values causal_conv_with_state(OpContext& op) {
 // ---- LinearAttention-27, unrolled over the steps
 
 struct LinearAttention {
-  Dim batch, steps, queries_a_head, key_size, value_size;  // sizes
-  int64_t heads;                                           // of keys and values
-  bool decays, corrects;                                   // the update rule
+  Dim batch, queries_a_head, key_size, value_size;
+  int64_t steps, heads;   // heads of keys and values
+  bool decays, corrects;  // the update rule
   float scale;
 };
 
@@ -51,14 +51,14 @@ LinearAttention linear_attention_of(OpContext& op) {
   require(heads >= 1 && query_heads >= heads && query_heads % heads == 0,
           "{} query heads for {} heads of keys and values, expected a multiple", query_heads, heads);
   LinearAttention a;
-  a.batch = q.shape()[0], a.steps = q.shape()[1];
+  a.batch = q.shape()[0];
   a.heads = heads;
   a.queries_a_head = query_heads / heads;
   a.key_size = floor_div(q.shape()[2], query_heads);
   a.value_size = floor_div(v.shape()[2], heads);
-  if (!a.steps.is_constant() || !a.key_size.is_constant())
-    throw Error(ErrorKind::unsupported, "steps and sizes of heads must be known, the queries are {}",
-                to_string(q.shape()));
+  a.steps = unrolled_steps(q.shape()[1]);
+  if (!a.key_size.is_constant())
+    throw Error(ErrorKind::unsupported, "the sizes of heads must be known, the queries are {}", to_string(q.shape()));
   const std::string rule = op.attribute("update_rule", "gated_delta");
   require(rule == "linear" || rule == "gated" || rule == "delta" || rule == "gated_delta",
           "attribute 'update_rule' is '{}', expected 'linear', 'gated', 'delta' or 'gated_delta'", rule);
@@ -81,7 +81,7 @@ Values linear_attention(OpContext& op) {
   require(!a.corrects || rate, "the update rate (input 5) is missing");
   Value state = op.has_input(3) ? op.input(3) : zeros(op, {a.batch, a.heads, a.key_size, a.value_size}, v.dtype());
   Values outputs;
-  for (int64_t t = 0; t < a.steps.value(); ++t) {
+  for (int64_t t = 0; t < a.steps; ++t) {
     const Value key = at_step(k, t, {a.batch, a.heads, a.key_size, 1});
     Value value = at_step(v, t, {a.batch, a.heads, 1, a.value_size});
     if (a.decays) {

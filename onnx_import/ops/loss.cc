@@ -1,5 +1,6 @@
 // Losses that are part of the model.
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 #include "onnx_import/op_context.h"
 
 namespace arbalest {
@@ -29,18 +30,6 @@ Values softmax_cross_entropy_loss(OpContext& op) {
   return outputs;
 }
 
-// 0, 1, 2, ... along axis 1 of a rank-n tensor.
-Value class_numbers(OpContext& op, const Dim& classes, int rank) {
-  if (!classes.is_constant()) {
-    throw Error(ErrorKind::unsupported, "an open number of classes, {}", to_string(classes));
-  }
-  std::vector<Dim> numbers;
-  for (int64_t i = 0; i < classes.value(); ++i) numbers.emplace_back(i);
-  Shape shape(static_cast<size_t>(rank) - 1, Dim(1));
-  shape[0] = classes;
-  return op.builder().integers(numbers, shape);
-}
-
 // NegativeLogLikelihoodLoss-12, 13, 22: the entry of the label's class is found by comparing all class numbers with it.
 Values negative_log_likelihood_loss(OpContext& op) {
   const Value x = op.input(0), labels = op.input(1), weights = op.optional_input(2);
@@ -51,7 +40,7 @@ Values negative_log_likelihood_loss(OpContext& op) {
   Shape with_class_axis = labels.shape();
   with_class_axis.insert(with_class_axis.begin() + 1, Dim(1));
   const Value label = reshape(cast(labels, DataType::i64), with_class_axis);
-  const Value number = class_numbers(op, x.shape()[1], x.rank());
+  const Value number = position_numbers(op.builder(), x.shape()[1], 0, x.rank() - 1);
   const auto is_chosen = [&](Scalar l, Scalar n) {
     const Scalar chosen = equal(l, n);
     return ignored ? chosen && !equal(l, Scalar::constant(*ignored, DataType::i64)) : chosen;

@@ -1,5 +1,6 @@
 // Attention of the domain com.microsoft, as the transformer optimiser of onnxruntime writes it.
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 #include "onnx_import/attention.h"
 
 namespace arbalest {

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "graph/base/error.h"
+#include "graph/element_index.h"
 #include "onnx_import/window.h"
 
 namespace arbalest {
@@ -23,20 +24,19 @@ Pooling pooling_of(OpContext& op) {
 }
 
 // factor * 0, factor * 1, ... along one axis of a rank-n tensor, plus an offset.
-Value steps(OpContext& op, int64_t count, int axis, int rank, int64_t factor, int64_t offset) {
-  HostTensor numbers(DataType::i64, {count});
-  for (int64_t i = 0; i < count; ++i) numbers.as<int64_t>()[static_cast<size_t>(i)] = factor * i + offset;
-  Shape shape(static_cast<size_t>(rank), Dim(1));
-  shape[static_cast<size_t>(axis)] = count;
-  return reshape(op.builder().constant(std::make_shared<const HostTensor>(std::move(numbers))), shape);
+Value steps(OpContext& op, const Dim& count, int axis, int rank, const Dim& factor, const Dim& offset) {
+  Builder& b = op.builder();
+  return position_numbers(b, count, axis, rank) * b.integers({factor}, {}) + b.integers({offset}, {});
 }
 
 // Where the maxima lie in the whole input: `place` is their row-major place in the window. In column-major order
 // (storage_order 1) the first spatial axis runs fastest.
 Value indices_of(OpContext& op, const Pooling& p, const Value& place, bool column_major) {
-  if (!p.x.shape().is_static())
-    throw Error(ErrorKind::unsupported, "indices of an input of the open shape {}", to_string(p.x.shape()));
-  const Dims x = p.x.shape().dims(), y = place.shape().dims(), spatial(x.begin() + 2, x.end());
+  const Shape &x = p.x.shape(), &y = place.shape();
+  const Shape image(x.begin() + 2, x.end());
+  if (!image.is_static())
+    throw Error(ErrorKind::unsupported, "indices in an image of the open shape {}", to_string(image));
+  const Dims spatial = image.dims();
   const size_t axes = spatial.size();
   Dims stride = row_major_strides(spatial), inner = row_major_strides(p.kernel);
   for (size_t a = 0; a < axes && column_major; ++a) stride[a] = a == 0 ? 1 : stride[a - 1] * spatial[a - 1];
@@ -55,8 +55,8 @@ Value indices_of(OpContext& op, const Pooling& p, const Value& place, bool colum
     index = index + steps(op, y[a + 2], static_cast<int>(a) + 2, rank, p.window.strides[a] * stride[a],
                           -p.window.pads_begin[a] * stride[a]);
   }
-  const int64_t image = element_count(spatial);
-  return index + steps(op, x[1], 1, rank, image, 0) + steps(op, x[0], 0, rank, image * x[1], 0);
+  const Dim pixels = image.element_count();
+  return index + steps(op, x[1], 1, rank, pixels, 0) + steps(op, x[0], 0, rank, pixels * x[1], 0);
 }
 
 // MaxPool-1, 8, 10, 11, 12, 22. storage_order concerns the indices only.

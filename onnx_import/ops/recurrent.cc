@@ -12,8 +12,6 @@ namespace {
 
 using Activation = std::function<Scalar(const Scalar&)>;
 
-constexpr int64_t kMaxTimeSteps = 100'000;
-
 // ---- activations
 
 // The values that a list of alphas or betas gives to the activations that take one, in order.
@@ -110,15 +108,8 @@ void read_input(Layer& layer) {
   const Value x = layer.op.input(0);
   require(x.rank() == 3, "the input has shape {}, expected three axes", to_string(x.shape()));
   layer.x = layer.batch_first ? transpose(x, {1, 0, 2}) : x;
-  const Dim& steps = layer.x.shape()[0];
+  layer.steps = unrolled_steps(layer.x.shape()[0]);
   layer.batch = layer.x.shape()[1];
-  if (!steps.is_constant()) {
-    throw Error(ErrorKind::unsupported,
-                "the number of time steps is the open size '{}'; give it a value (--dim {}=SIZE)", to_string(steps),
-                to_string(steps));
-  }
-  layer.steps = steps.value();
-  require(layer.steps <= kMaxTimeSteps, "{} time steps, at most {} can be unrolled", layer.steps, kMaxTimeSteps);
 }
 
 bool are_all(const TensorPtr& lengths, int64_t steps) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "graph/base/error.h"
-#include "onnx_import/attention.h"
+#include "graph/element_index.h"
 #include "onnx_import/pixels.h"
 
 namespace arbalest {

@@ -1,6 +1,4 @@
 // A cache of keys or values that grows by a few positions at a time.
-#include <numeric>
-
 #include "graph/base/error.h"
 #include "graph/element_index.h"
 #include "onnx_import/op_context.h"
@@ -18,18 +16,13 @@ Values tensor_scatter(OpContext& op) {
   const std::string mode = op.attribute("mode", "linear");
   require(mode == "linear" || mode == "circular", "attribute 'mode' is '{}', expected 'linear' or 'circular'", mode);
   const Dim &count = update.shape()[static_cast<size_t>(axis)], &size = cache.shape()[static_cast<size_t>(axis)];
-  if (!count.is_constant() || !size.is_constant())
-    throw Error(ErrorKind::unsupported, "axis {} has the open size {} or {}", axis, to_string(count), to_string(size));
-  HostTensor numbers(DataType::i64, {count.value()});
-  std::iota(numbers.as<int64_t>().begin(), numbers.as<int64_t>().end(), 0);
-  Shape along_axis(update.shape().size(), Dim(1)), along_batch = along_axis;
-  along_axis[static_cast<size_t>(axis)] = count;
+  Shape along_batch(update.shape().size(), Dim(1));
   along_batch[0] = update.shape()[0];
-  Value at = reshape(op.builder().constant(std::make_shared<const HostTensor>(std::move(numbers))), along_axis);
+  Value at = position_numbers(op.builder(), count, axis, update.rank());
   if (op.has_input(2)) at = at + reshape(cast(op.input(2), DataType::i64), along_batch);
   if (mode == "circular") {
-    const Scalar length = Scalar::constant(size.value(), DataType::i64);
-    at = map([&](Scalar i) { return Scalar::make(ScalarOp::mod, {i, length}); }, at);
+    const Value length = op.builder().integers({size}, {});
+    at = map([](Scalar i, Scalar n) { return Scalar::make(ScalarOp::mod, {i, n}); }, at, length);
   }
   return {scatter_elements(ScatterReduction::set, cache, axis, expand(at, update.shape()), update)};
 }

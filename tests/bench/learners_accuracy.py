@@ -12,18 +12,18 @@ import os
 import subprocess
 import tempfile
 
-# Options of each method: learning rate for k learners from that of one, and how the momentum is shared out.
 METHODS = {
-    "sma": lambda lr, k: ["--sync", "sma", "--lr", lr, "--momentum", 0, "--central-momentum", 0.9],
-    "ssgd": lambda lr, k: ["--sync", "ssgd", "--lr", lr * k**0.5, "--momentum", 0.9],
-    "easgd": lambda lr, k: ["--sync", "easgd", "--lr", lr, "--momentum", 0.9],
-    "local": lambda lr, k: ["--sync", "local", "--tau", 8, "--lr", lr, "--momentum", 0.9],
+    "sma": ["--sync", "sma", "--central-momentum", 0.9],
+    "ssgd": ["--sync", "ssgd"],
+    "easgd": ["--sync", "easgd"],
+    "local": ["--sync", "local", "--tau", 8],
 }
+# Learning rate of one learner with batches of 8; for k learners, which take a k-th of the steps, k times as much.
 RATES = {"lenet": 0.002, "resnet8": 0.01}
 
 
 def train(args, path, model, method, k):
-    options = METHODS[method](RATES[model], k) if k > 1 else ["--lr", RATES[model], "--momentum", 0.9]
+    options = ["--lr", RATES[model] * args.batch / 8 * k, "--momentum", 0.9, *(METHODS[method] if k > 1 else [])]
     with tempfile.TemporaryDirectory() as work:
         log = os.path.join(work, "log.jsonl")
         command = [args.arbalest, "train", path, "--data", args.data, "--learners", k, "--threads-per-learner", 1,

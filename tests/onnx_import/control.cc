@@ -80,7 +80,7 @@ TEST(Recurrent, Refusals) {
   ImportOptions bound;
   bound.bindings = {{"T", 4}};
   EXPECT_EQ(refusal(rnn_model({2, kT, 2}, {{"layout", 1}}), bound), "");
-  EXPECT_THAT(refusal(rnn_model({1'000'000, 2, 2}, {})), HasSubstr("1000000 time steps, at most 100000"));
+  EXPECT_THAT(refusal(rnn_model({1'000'000, 2, 2}, {})), HasSubstr("1000000 time steps, at most 20000"));
   EXPECT_THAT(refusal(rnn_model({4, 2}, {})), HasSubstr("three axes"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 5}, {})), HasSubstr("input 1 has shape 1 x 3 x 2, expected 1 x 3 x 5"));
   EXPECT_THAT(refusal(rnn_model({4, 2, 2}, {{"hidden_size", 4}})), HasSubstr("'hidden_size' is 4"));
