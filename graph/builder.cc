@@ -9,7 +9,11 @@
 
 namespace arbalest {
 
-const TensorType& Value::type() const { return builder_->graph().at(id_).type; }
+// Only a file that leaves out an input can bring about a Value that is none.
+const TensorType& Value::type() const {
+  require(builder_ != nullptr, "an input that is needed is missing");
+  return builder_->graph().at(id_).type;
+}
 
 Value Builder::add_input(const std::string& name, InputRole role, TensorType type, TensorPtr initial) {
   const ValueId id(graph_.values.size());
@@ -25,7 +29,7 @@ Values Builder::emit(Primitive primitive, const Values& inputs) {
   std::vector<KnownTensor> known;
   Node node{std::move(primitive), {}, {}, origin_};
   for (const Value& v : inputs) {
-    ensure(static_cast<bool>(v), "{}: an input is missing", name_of(node.primitive));
+    require(static_cast<bool>(v), "an input that is needed is missing");
     const ValueInfo& info = graph_.at(v.id());
     node.inputs.push_back(v.id());
     input_types.push_back(info.type);

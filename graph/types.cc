@@ -87,6 +87,11 @@ std::string to_string(const Dims& dims) {
   return product_text(texts);
 }
 
+void Shape::refuse(size_t axis) const {
+  if (empty()) throw Error(ErrorKind::model, "a scalar, where a tensor with axes is expected");
+  throw Error(ErrorKind::model, "shape {} has no axis {}", to_string(*this), axis);
+}
+
 bool Shape::is_static() const {
   return std::all_of(begin(), end(), [](const Dim& d) { return d.is_constant(); });
 }

@@ -34,10 +34,24 @@ class Shape : public std::vector<Dim> {
   Shape(const Dims& dims) : std::vector<Dim>(dims.begin(), dims.end()) {}  // NOLINT: a known shape is a shape
 
   int rank() const { return static_cast<int>(size()); }
+  // Model error for an axis that the shape does not have: of what a file may hold, every rule would have to ask first.
+  Dim& operator[](size_t axis) { return data()[checked(axis)]; }
+  const Dim& operator[](size_t axis) const { return data()[checked(axis)]; }
+  const Dim& front() const { return (*this)[0]; }
+  const Dim& back() const { return (*this)[size() - 1]; }
+  Dim& front() { return (*this)[0]; }
+  Dim& back() { return (*this)[size() - 1]; }
   bool is_static() const;
   Dims dims() const;  // internal error if a symbol is left
   Dim element_count() const;
   friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  size_t checked(size_t axis) const {
+    if (axis >= size()) refuse(axis);
+    return axis;
+  }
+  [[noreturn]] void refuse(size_t axis) const;
 };
 
 std::string to_string(const Shape& shape);  // "N x 3 x 32 x 32", "scalar"

@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian and copied as it is");
 
 // A few bytes of a sparse tensor may ask for any dense size.
-constexpr uint64_t kMaxDenseBytes = uint64_t{2} << 30;
+constexpr uint64_t kMaxDenseBytes = uint64_t{256} << 20;
 
 DataType read_type(int32_t onnx_type) {
   if (const auto type = storage_type_of_onnx(onnx_type)) return *type;
@@ -94,14 +94,16 @@ void copy_typed_field(const onnx::TensorProto& t, HostTensor& out) {
 
 // From bytes as raw_data has them; typed fields have one of these bytes an entry.
 HostTensor read_narrow(const onnx::TensorProto& t, const NarrowType& type, const TensorHeader& header) {
-  std::vector<std::byte> packed(header.bytes);
+  std::vector<std::byte> packed;  // no larger than what the file has
   if (t.has_raw_data() && t.int32_data_size() == 0) {
-    require(t.raw_data().size() == packed.size(), "raw_data has {} bytes, but {} {} needs {}", t.raw_data().size(),
-            type.name, to_string(header.dims), packed.size());
+    require(t.raw_data().size() == header.bytes, "raw_data has {} bytes, but {} {} needs {}", t.raw_data().size(),
+            type.name, to_string(header.dims), header.bytes);
+    packed.resize(header.bytes);
     if (!packed.empty()) std::memcpy(packed.data(), t.raw_data().data(), packed.size());
   } else {
-    require(static_cast<size_t>(t.int32_data_size()) == packed.size(), "int32_data has {} values, but {} {} needs {}",
-            t.int32_data_size(), type.name, to_string(header.dims), packed.size());
+    require(static_cast<uint64_t>(t.int32_data_size()) == header.bytes, "int32_data has {} values, but {} {} needs {}",
+            t.int32_data_size(), type.name, to_string(header.dims), header.bytes);
+    packed.resize(header.bytes);
     std::transform(t.int32_data().begin(), t.int32_data().end(), packed.begin(),
                    [](int32_t x) { return static_cast<std::byte>(x & 0xff); });
   }
@@ -176,7 +178,7 @@ HostTensor read_sparse(const onnx::SparseTensorProto& t, const ModelFile& model)
   const Dims dims(t.dims().begin(), t.dims().end());
   const uint64_t bytes = byte_size(dims, values.dtype);
   if (bytes > kMaxDenseBytes) {
-    throw Error(ErrorKind::unsupported, "sparse tensor of shape {}: {} bytes when dense, more than 2 GiB",
+    throw Error(ErrorKind::unsupported, "sparse tensor of shape {}: {} bytes when dense, more than 256 MiB",
                 to_string(dims), bytes);
   }
   const std::vector<int64_t> positions = read_positions(read_unnamed(t.indices(), model), values.dims[0], dims);

@@ -277,7 +277,7 @@ Values one_hot(OpContext& op) {
 Values trilu(OpContext& op) {
   const Value x = op.input(0);
   require(x.rank() >= 2, "the input has rank {}, expected at least 2", x.rank());
-  const int64_t k = op.has_input(1) ? op.constant_integers(1).at(0) : 0;
+  const int64_t k = op.has_input(1) ? op.constant_integer(1) : 0;
   const bool upper = op.attribute("upper", 1) != 0;
   const Value row = position_numbers(op.builder(), x.shape()[x.shape().size() - 2], 0, 2);
   const Value column = position_numbers(op.builder(), x.shape().back(), 1, 2);

@@ -147,9 +147,9 @@ Layer read_layer(OpContext& op, int gates, const std::vector<std::string>& activ
   return layer;
 }
 
-// The part of a stacked input that belongs to a direction; none where the input is missing.
+// The part of a stacked input that belongs to a direction; none where an input that may be left out is missing.
 Value of_direction(const Layer& layer, int input, int direction, const Shape& shape) {
-  if (!layer.op.has_input(input)) return {};
+  if (input > 2 && !layer.op.has_input(input)) return {};
   const Value all = layer.op.input(input);
   Shape expected{Dim(layer.directions)};
   expected.insert(expected.end(), shape.begin(), shape.end());

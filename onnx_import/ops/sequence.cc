@@ -69,13 +69,13 @@ Values sequence_length(OpContext& op) { return {op.builder().integers({Dim(std::
 std::vector<Dim> part_sizes(OpContext& op, const Dim& size) {
   constexpr int64_t kMaxParts = 100'000;
   if (op.has_input(1) && op.input(1).rank() == 1) return op.contents(1);
-  const int64_t part = op.has_input(1) ? op.constant_integers(1).at(0) : 1;
+  const int64_t part = op.has_input(1) ? op.constant_integer(1) : 1;
   require(part > 0, "parts of size {}", part);
   if (!size.is_constant()) {
     throw Error(ErrorKind::unsupported, "the axis has the open size '{}'; give it a value (--dim {}=SIZE)",
                 to_string(size), to_string(size));
   }
-  const int64_t count = (size.value() + part - 1) / part;
+  const int64_t count = ceil_div(size, part).value();
   require(count <= kMaxParts, "{} parts, at most {} can be listed", count, kMaxParts);
   std::vector<Dim> sizes(static_cast<size_t>(count), Dim(part));
   if (count > 0) sizes.back() = size - part * (count - 1);

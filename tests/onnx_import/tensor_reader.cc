@@ -237,7 +237,7 @@ TEST(SparseTensor, RefusesWrongIndices) {
   EXPECT_THAT(fault(sparse({2, 3}, {5, 7}, {2, 2}, {0, 3, 1, 0})), HasSubstr("index 3 is outside of [0, 3)"));
   EXPECT_THAT(fault(sparse({2, 3}, {5, 7}, {2}, {5, 1})), HasSubstr("must increase"));
   EXPECT_THAT(fault(sparse({2, 3}, {5, 7}, {3}, {1, 2, 3})), HasSubstr("indices have shape 3"));
-  EXPECT_THAT(fault(sparse({int64_t{1} << 40}, {5}, {1}, {1})), HasSubstr("more than 2 GiB"));
+  EXPECT_THAT(fault(sparse({int64_t{1} << 40}, {5}, {1}, {1})), HasSubstr("more than 256 MiB"));
 }
 
 // ---- Constant
