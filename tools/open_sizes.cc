@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/base/error.h"
+#include "tools/key_value.h"
 
 namespace arbalest::tools {
 namespace {
@@ -52,16 +53,12 @@ void add_sizes(Bindings& bindings, const DeclaredInputs& declared, const DataFac
 Bindings read_sizes(const std::vector<std::string>& given) {
   Bindings bindings;
   for (const std::string& text : given) {
-    const size_t sign = text.rfind('=');
+    const auto [name, value] = key_and_value(text);
     int64_t size = 0;
-    const char* const end = text.data() + text.size();
-    bool is_number = sign != std::string::npos && sign > 0;
-    if (is_number) {
-      const auto parsed = std::from_chars(text.data() + sign + 1, end, size);
-      is_number = parsed.ec == std::errc() && parsed.ptr == end;
-    }
-    if (!is_number || size < 1) throw Error(ErrorKind::usage, "--dim {}: expected NAME=SIZE", text);
-    bindings[text.substr(0, sign)] = size;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), size);
+    const bool is_number = parsed.ec == std::errc() && parsed.ptr == value.data() + value.size();
+    if (name.empty() || !is_number || size < 1) throw Error(ErrorKind::usage, "--dim {}: expected NAME=SIZE", text);
+    bindings[name] = size;
   }
   return bindings;
 }

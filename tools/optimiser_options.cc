@@ -1,23 +1,12 @@
 #include "tools/optimiser_options.h"
 
-#include <charconv>
-#include <utility>
-
 #include "onnx_import/glob.h"
+#include "tools/key_value.h"
 
 namespace arbalest::tools {
 namespace {
 
-std::pair<std::string, double> glob_and_number(const std::string& text, const char* option) {
-  const size_t at = text.rfind('=');
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = at == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
-                                              : std::from_chars(text.data() + at + 1, end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || value < 0)
-    throw Error(ErrorKind::usage, "{} '{}': takes GLOB=NUMBER, for example 'head.*=0.1'", option, text);
-  return {text.substr(0, at), value};
-}
+constexpr const char* kGlobNumber = "GLOB=NUMBER, for example 'head.*=0.1'";
 
 template <class Set>
 void for_matches(const std::vector<ParameterReport>& parameters, const std::string& glob, const char* option,
@@ -117,12 +106,12 @@ std::map<std::string, ParameterSetting> parameter_settings(const OptimiserArgume
       if (p.use == TensorUse::bias || p.use == TensorUse::norm_scale || p.use == TensorUse::norm_bias)
         settings[p.name].weight_decay = 0;
   for (const std::string& text : a.rates) {
-    const auto [glob, factor] = glob_and_number(text, "--lr-of");
+    const auto [glob, factor] = key_and_number(text, "--lr-of", kGlobNumber);
     for_matches(parameters, glob, "--lr-of",
                 [&settings, rate = factor](const std::string& name) { settings[name].rate = rate; });
   }
   for (const std::string& text : a.decays) {
-    const auto [glob, decay] = glob_and_number(text, "--weight-decay-of");
+    const auto [glob, decay] = key_and_number(text, "--weight-decay-of", kGlobNumber);
     for_matches(parameters, glob, "--weight-decay-of",
                 [&settings, value = decay](const std::string& name) { settings[name].weight_decay = value; });
   }

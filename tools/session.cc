@@ -10,6 +10,7 @@
 #include "data/npz.h"
 #include "graph/differentiate.h"
 #include "onnx_import/edits/model_edits.h"
+#include "tools/key_value.h"
 #include "tools/open_sizes.h"
 #include "tools/table.h"
 
@@ -34,13 +35,6 @@ T choose(const std::map<std::string, T>& choices, const std::string& name, const
   throw Error(ErrorKind::usage, "{}: '{}' is none of {}", argument, name, fmt::join(names, ", "));
 }
 
-// "KEY=VALUE" at its last '='; without one the key is empty.
-std::pair<std::string, std::string> split_pair(const std::string& text) {
-  const size_t at = text.rfind('=');
-  if (at == std::string::npos) return {"", text};
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
 // The loss where the user leaves it open: what the model computes itself, else by the kind of labels.
 LossKind choose_loss(const Graph& graph, const ModelArguments& arguments, const DataFacts& data) {
   const auto is_scalar = [&](const GraphOutput& o) {
@@ -59,7 +53,7 @@ LossOptions parse_loss(const std::string& text, const Graph& graph, const ModelA
   loss.output = arguments.output;
   loss.class_axis = arguments.class_axis;
   loss.ignore_index = arguments.ignore_index;
-  auto [output, kind] = split_pair(text);
+  auto [output, kind] = key_and_value(text);
   if (!output.empty()) loss.output = output;
   if (const size_t star = kind.find('*'); star != std::string::npos) {
     const std::string weight = kind.substr(star + 1);
@@ -231,11 +225,11 @@ ImportOptions import_options(const ModelArguments& arguments) {
       options.forms.masks[name] = std::make_shared<const HostTensor>(file.read(name));
   }
   for (const std::string& tie : arguments.ties) {
-    options.forms.ties.push_back(split_pair(tie));
+    options.forms.ties.push_back(key_and_value(tie));
     if (options.forms.ties.back().first.empty()) throw Error(ErrorKind::usage, "--tie {}: give ORIGINAL=COPY", tie);
   }
   for (const std::string& text : arguments.batch_norm) {
-    const auto [node, name] = split_pair(text);
+    const auto [node, name] = key_and_value(text);
     const BatchNormPolicy policy = choose(kPolicies, name, "--bn " + text);
     if (node.empty()) {
       options.batch_norm = policy;
@@ -249,7 +243,7 @@ ImportOptions import_options(const ModelArguments& arguments) {
 ModelEdits model_edits(const ModelArguments& arguments) {
   ModelEdits edits;
   for (const std::string& text : arguments.heads) {
-    const auto [layer, outputs] = split_pair(text);
+    const auto [layer, outputs] = key_and_value(text);
     char* end = nullptr;
     const int64_t classes = std::strtoll(outputs.c_str(), &end, 10);
     if (layer.empty() || outputs.empty() || *end != 0)
