@@ -2,19 +2,16 @@
 # Installs the packages, builds, and runs all tests. Stops at the first stage that fails.
 #
 #   tools/test.sh          the build, the tests with the include rule, and the checks of exported models with onnxruntime
-#   tools/test.sh --full       also: clang-format, clang-tidy
-#   tools/test.sh --sanitize   all that, and: a build of everything with clang whose tests run under AddressSanitizer and
-#                              UndefinedBehaviorSanitizer, and the tests with threads under ThreadSanitizer
+#   tools/test.sh --full   also: clang-format, clang-tidy, a build of everything with clang whose tests run under
+#                          AddressSanitizer and UndefinedBehaviorSanitizer, and the tests with threads under ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 full=no
-sanitize=no
 case "${1:-}" in
   "") ;;
   --full) full=yes ;;
-  --sanitize) full=yes; sanitize=yes ;;
-  *) echo "usage: tools/test.sh [--full | --sanitize]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--full]" >&2; exit 2 ;;
 esac
 
 started=$SECONDS
@@ -78,9 +75,7 @@ if [ $full = yes ]; then
     grep -E "/arbalest_[a-z_]+\.dir/Unity/|^$PWD/(graph|onnx_import|exec|sync|data|models)/" |
     xargs -P "$(nproc)" -n 1 clang-tidy -p build-clang --quiet --warnings-as-errors='*' \
       2> >(grep -vE '^[0-9]+ warnings? generated' >&2)
-fi
 
-if [ $sanitize = yes ]; then
   sanitized() {
     local folder=$1 targets=$2 sanitizers=$3
     build "$folder" "$targets" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DARBALEST_SANITIZE="$sanitizers" \
