@@ -1,6 +1,7 @@
 #include "onnx_import/op_context.h"
 
 #include "graph/base/error.h"
+#include "onnx_import/known_number.h"
 
 namespace arbalest {
 
@@ -34,7 +35,7 @@ int64_t OpContext::constant_integer(int i) {
 
 std::optional<std::vector<double>> OpContext::constant_numbers(int i) {
   const TensorPtr tensor = constant_tensor(i);
-  if (!tensor) return std::nullopt;
+  if (!tensor) return known_numbers(input(i));
   const HostTensor wide = tensor->to(DataType::f64);
   return std::vector<double>(wide.as<double>().begin(), wide.as<double>().end());
 }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <string_view>
 #include <unordered_map>
 
+#include "onnx_import/constant_tables.h"
 #include "onnx_import/glob.h"
 #include "onnx_import/tensor_readers.h"
 #include "onnx_import/trainability.h"
@@ -111,6 +111,16 @@ constexpr Role kRoles[] = {
     {"NegativeLogLikelihoodLoss", 2, TensorUse::other, Effect::fixed, "class weights"},
     {"Shape", 0, TensorUse::shape, Effect::no_path, "shape"},
     {"Size", 0, TensorUse::shape, Effect::no_path, "size"},
+    {"Equal", 0, TensorUse::other, Effect::no_path, "compared value"},
+    {"Equal", 1, TensorUse::other, Effect::no_path, "compared value"},
+    {"Greater", 0, TensorUse::other, Effect::no_path, "compared value"},
+    {"Greater", 1, TensorUse::other, Effect::no_path, "compared value"},
+    {"GreaterOrEqual", 0, TensorUse::other, Effect::no_path, "compared value"},
+    {"GreaterOrEqual", 1, TensorUse::other, Effect::no_path, "compared value"},
+    {"Less", 0, TensorUse::other, Effect::no_path, "compared value"},
+    {"Less", 1, TensorUse::other, Effect::no_path, "compared value"},
+    {"LessOrEqual", 0, TensorUse::other, Effect::no_path, "compared value"},
+    {"LessOrEqual", 1, TensorUse::other, Effect::no_path, "compared value"},
     {"CastLike", 1, TensorUse::other, Effect::no_path, "element type"},
     {"EyeLike", 0, TensorUse::shape, Effect::no_path, "shape"},
     {"ArgMax", 0, TensorUse::other, Effect::no_path, "input"},
@@ -168,17 +178,6 @@ bool is_zero_state(const HostTensor& t, const Readers& readers) {
          std::all_of(t.bytes.begin(), t.bytes.end(), [](auto byte) { return byte == decltype(byte){}; });
 }
 
-// No weight is infinite or near the end of the floats; masks that are added to scores are.
-bool looks_like_mask(const HostTensor& t) {
-  constexpr double kHuge = 1e30;
-  const HostTensor wide = t.dtype == DataType::f32 ? HostTensor() : t.to(DataType::f64);
-  const auto is_huge = [](double x) { return !std::isfinite(x) || std::abs(x) > kHuge; };
-  if (t.dtype != DataType::f32) {
-    return std::any_of(wide.as<double>().begin(), wide.as<double>().end(), is_huge);
-  }
-  return std::any_of(t.as<float>().begin(), t.as<float>().end(), is_huge);
-}
-
 // "val_12", "min_val_cast", "_inlfunc_Constant_3": names that exporters give to constants that they lifted.
 bool is_generated_name(std::string_view name) {
   if (name.find("Constant") != std::string_view::npos || name.ends_with("_cast")) return true;
@@ -186,14 +185,36 @@ bool is_generated_name(std::string_view name) {
          std::all_of(name.begin() + 4, name.end(), [](unsigned char c) { return std::isdigit(c) || c == '_'; });
 }
 
-// Whether a tensor of one element is a weight: in a place of a layer, or a scale or offset with a name of its own.
-bool is_single_weight(const ModelTensor& t, const Readers& readers) {
-  const auto in_layer = [](const Reader& r) {
+// Whether it stands in a place of a layer that trains.
+bool is_in_layer(const Readers& readers) {
+  return std::any_of(readers.begin(), readers.end(), [](const Reader& r) {
     return std::any_of(std::begin(kRoles), std::end(kRoles), [&](const Role& role) {
       return role.effect == Effect::trains && role.op == r.node->proto->op_type() && role.input == r.input;
     });
-  };
-  if (std::any_of(readers.begin(), readers.end(), in_layer)) return true;
+  });
+}
+
+// A fill that an exporter lifted: the same everywhere, scattered, or put in under a made-up name where
+// GroupNormalization became InstanceNormalization.
+bool is_lifted_fill(const ModelTensor& t, const Readers& readers) {
+  const bool made_up = is_generated_name(t.name);
+  return std::all_of(readers.begin(), readers.end(),
+                     [&](const Reader& r) {
+                       const std::string& op = r.node->proto->op_type();
+                       return op.starts_with("Scatter") || (made_up && op == "InstanceNormalization");
+                     }) &&
+         is_uniform(*t.value);
+}
+
+// Frequencies that are multiplied by positions and read by sines and cosines only.
+bool are_rotary_frequencies(const ModelTensor& t, const Readers& readers, const Angles& angles) {
+  return std::all_of(readers.begin(), readers.end(), [&](const Reader& r) { return angles.holds(*r.node); }) &&
+         are_frequencies(*t.value);
+}
+
+// Whether a tensor of one element is a weight: in a place of a layer, or a scale or offset with a name of its own.
+bool is_single_weight(const ModelTensor& t, const Readers& readers) {
+  if (is_in_layer(readers)) return true;
   return t.type.rank() > 0 && readers.size() == 1 && contains(kArithmetic, readers[0].node->proto->op_type()) &&
          !is_generated_name(t.name);
 }
@@ -220,7 +241,7 @@ std::string_view reason_fixed(TensorUse use) {
 }
 
 // What holds without the user's selection.
-ParameterReport report_of(const ModelTensor& t, const Readers& readers) {
+ParameterReport report_of(const ModelTensor& t, const Readers& readers, const Angles& angles) {
   ParameterReport r{t.name, t.type, TensorUse::other, false, ""};
   if (readers.empty()) {
     r.use = TensorUse::unused;
@@ -257,9 +278,17 @@ ParameterReport report_of(const ModelTensor& t, const Readers& readers) {
   } else if (t.type.shape.element_count() == Dim(1) && !is_single_weight(t, readers)) {
     r.use = TensorUse::scalar_constant;
     r.why = fmt::format("one element, taken for a constant ({}); select it by name to train it", places(readers));
-  } else if (looks_like_mask(*t.value)) {
+  } else if (is_mask(*t.value) || (is_zeros_and_ones(*t.value) && !is_in_layer(readers))) {
     r.use = TensorUse::other;
-    r.why = fmt::format("holds infinite or huge values, taken for a mask ({})", places(readers));
+    r.why = fmt::format("taken for a mask by its values ({})", places(readers));
+  } else if (is_sinusoidal_table(*t.value) || are_rotary_frequencies(t, readers, angles)) {
+    r.use = TensorUse::other;
+    r.why = fmt::format("sines, cosines or frequencies of positions, a constant ({}); select it by name to train it",
+                        places(readers));
+  } else if (is_lifted_fill(t, readers)) {
+    r.use = TensorUse::other;
+    r.why =
+        fmt::format("the same everywhere, taken for a constant ({}); select it by name to train it", places(readers));
   } else if (is_zero_state(*t.value, readers)) {
     r.use = TensorUse::other;
     r.why = fmt::format("zeros that a loop starts from ({})", places(readers));
@@ -366,11 +395,12 @@ std::string_view name_of(TensorUse use) {
 std::vector<ParameterReport> decide_trainability(const std::vector<ModelTensor>& tensors, const FlatGraph& graph,
                                                  const ParameterSelection& selection) {
   const std::vector<Readers> readers = find_readers(tensors, graph);
+  const Angles angles(graph);
   std::unordered_map<std::string, int> counts;
   for (const ModelTensor& t : tensors) ++counts[t.name];
   std::vector<ParameterReport> reports;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    ParameterReport r = report_of(tensors[i], readers[i]);
+    ParameterReport r = report_of(tensors[i], readers[i], angles);
     // Who asks for the name means the other tensor.
     if (tensors[i].in_subgraph && counts[tensors[i].name] > 1) {
       r.use = TensorUse::hidden;

@@ -1,8 +1,9 @@
 // Which tensors of a model train, and why: the trainability report.
 //
 // A float initializer trains unless it is a running statistic, a bound, a scale of Resize or of quantisation, has one
-// element (and is not selected by name), reaches no output, or feeds only shape arithmetic. Constants of weight size
-// train only in models that have no float initializer that trains. Rules: README of the golden models and of the cases.
+// element (and is not selected by name), reaches no output, feeds only shape arithmetic, or is by its values a mask or
+// a table that a module computes once (constant_tables.h). Constants of weight size train only in models that have no
+// float initializer that trains. Rules: README of the golden models and of the cases.
 #pragma once
 
 #include <string>
