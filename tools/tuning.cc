@@ -16,8 +16,8 @@
 namespace arbalest::tools {
 namespace {
 
-constexpr double kWindowSeconds = 0.05;
-constexpr size_t kShown = 4;  // configurations on the terminal
+constexpr double kWindowSeconds = 0.15;  // long enough for the stalls of a team of threads to count
+constexpr size_t kShown = 4;             // configurations on the terminal
 
 // Where only the first learner's model counts, others are a waste; an alpha that is given may be stable for few.
 int most_learners(TrainingArguments a, int64_t most_examples) {
