@@ -183,8 +183,7 @@ Values loop(OpContext& op) {
   const size_t states = loop.carried.size();  // with the condition
   std::vector<Values> scans;
   for (int64_t trip = 0; trip < most && goes_on(loop, most <= kMaxSteps); ++trip) {
-    if (trip == kMaxSteps)
-      throw Error(ErrorKind::unsupported, "more than {} trips, which are unrolled", kMaxSteps);
+    if (trip == kMaxSteps) throw Error(ErrorKind::unsupported, "more than {} trips, which are unrolled", kMaxSteps);
     const Items outputs = op.subgraph("body", trip_inputs(op, trip, loop), {loop.running, trip});
     require(outputs.size() >= states, "the body has {} outputs for {} states", outputs.size(), states - 1);
     scans.resize(outputs.size() - states);
