@@ -122,6 +122,7 @@ bool is_uniform(const HostTensor& t) {
 }
 
 Angles::Angles(const FlatGraph& graph) {
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const FlatNode& n) { return is_sine(*n.proto); })) return;
   std::unordered_set<std::string> others;  // read as something else
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const auto& outputs = node->proto->output();
