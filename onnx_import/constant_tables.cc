@@ -10,16 +10,12 @@ namespace {
 
 constexpr double kRounding = 1e-4;  // of values, stored as floats of angles up to some thousands
 
-// The elements as doubles; float32, which may be large, is read in place.
+// The elements as doubles, read in place: tensors may be large.
 class Numbers {
  public:
-  explicit Numbers(const HostTensor& t) : floats_(t.dtype == DataType::f32 ? &t : nullptr) {
-    if (!floats_) wide_ = t.to(DataType::f64);
-  }
-  size_t size() const { return floats_ ? floats_->as<float>().size() : wide_.as<double>().size(); }
-  double operator[](size_t i) const {
-    return floats_ ? static_cast<double>(floats_->as<float>()[i]) : wide_.as<double>()[i];
-  }
+  explicit Numbers(const HostTensor& t) : t_(t), is_f32_(t.dtype == DataType::f32) {}
+  size_t size() const { return is_f32_ ? t_.as<float>().size() : t_.as<double>().size(); }
+  double operator[](size_t i) const { return is_f32_ ? static_cast<double>(t_.as<float>()[i]) : t_.as<double>()[i]; }
   double back() const { return (*this)[size() - 1]; }
   template <class F>
   bool all(const F& f) const {
@@ -29,8 +25,8 @@ class Numbers {
   }
 
  private:
-  const HostTensor* floats_;
-  HostTensor wide_;
+  const HostTensor& t_;
+  const bool is_f32_;
 };
 
 Dims without_ones(Dims dims) {
@@ -129,11 +125,14 @@ Angles::Angles(const FlatGraph& graph) {
     const bool passes =
         std::find(std::begin(kOfAngles), std::end(kOfAngles), node->proto->op_type()) != std::end(kOfAngles) &&
         std::all_of(outputs.begin(), outputs.end(), [&](const std::string& name) { return names_.count(name) > 0; });
+    const bool is_angle = is_sine(*node->proto) || passes;
     for (const std::string& name : names_read(*node->proto)) {
-      const bool is_angle = is_sine(*node->proto) || passes;
-      if (!is_angle) others.insert(name);
-      if (is_angle && !others.count(name)) names_.insert(name);
-      if (others.count(name)) names_.erase(name);
+      if (!is_angle) {
+        others.insert(name);
+        names_.erase(name);
+      } else if (!others.count(name)) {
+        names_.insert(name);
+      }
     }
   }
 }

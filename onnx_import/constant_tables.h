@@ -2,6 +2,8 @@
 // among its weights. Sinusoidal position embeddings ("Attention Is All You Need", section 3.5), the tables and
 // frequencies of rotary position embeddings (RoFormer, section 3.4.2), masks, and fills that
 // an exporter lifted.
+//
+// Tensors are float32 or float64.
 #pragma once
 
 #include <string>

@@ -7,10 +7,10 @@
 namespace arbalest {
 namespace {
 
-using Numbers = std::optional<std::vector<double>>;
+using KnownNumbers = std::optional<std::vector<double>>;
 
 // Element by element; operands have as many elements as the result, or one.
-Numbers mapped(const Scalar& expression, const std::vector<std::vector<double>>& operands, size_t count) {
+KnownNumbers mapped(const Scalar& expression, const std::vector<std::vector<double>>& operands, size_t count) {
   for (const std::vector<double>& x : operands)
     if (x.size() != count && x.size() != 1) return std::nullopt;
   std::vector<double> result(count);
@@ -22,7 +22,7 @@ Numbers mapped(const Scalar& expression, const std::vector<std::vector<double>>&
   return result;
 }
 
-Numbers numbers_within(const Value& v, int& steps_left) {
+KnownNumbers numbers_within(const Value& v, int& steps_left) {
   const Graph& graph = v.builder().graph();
   if (const std::optional<Contents>& contents = graph.at(v.id()).contents) {
     if (!std::all_of(contents->begin(), contents->end(), [](const Dim& d) { return d.is_constant(); })) return {};
@@ -42,7 +42,7 @@ Numbers numbers_within(const Value& v, int& steps_left) {
   if (!arithmetic && !joins && !std::holds_alternative<Reshape>(producer->primitive)) return {};
   std::vector<std::vector<double>> operands;
   for (const ValueId input : producer->inputs) {
-    Numbers operand = numbers_within(v.builder().value(input), steps_left);
+    KnownNumbers operand = numbers_within(v.builder().value(input), steps_left);
     if (!operand) return {};
     operands.push_back(*std::move(operand));
   }

@@ -42,7 +42,7 @@ class Error : public std::runtime_error {
 
 // require(condition, format, arguments...) throws a model error when the condition does not hold; ensure() an internal
 // error, for what no input can bring about. Macros, so that the arguments are computed only for an error: otherwise
-// shapes turned into text take half of the time of an import.
+// shapes turned into text take a quarter of the time of a long import.
 #define require(condition, ...) \
   ((condition) ? void() : throw ::arbalest::Error(::arbalest::ErrorKind::model, __VA_ARGS__))
 #define ensure(condition, ...) \

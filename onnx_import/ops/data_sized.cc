@@ -24,7 +24,7 @@ bool is_filled_vector(const Value& x) {
 }
 
 Value coordinates_of_non_zero(OpContext& op, const Value& x) {
-  if (is_filled_vector(x)) return reshape(iota(op.builder(), x.shape()[0]), {1, x.shape()[0]});
+  if (is_filled_vector(x)) return position_numbers(op.builder(), x.shape()[0], 1, 2);
   const Dim rank(x.rank());
   return host_results(op, {"NonZero",
                            {x},

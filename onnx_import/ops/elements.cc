@@ -101,19 +101,18 @@ Values reverse_sequence(OpContext& op) {
   const Dim steps = x.shape()[static_cast<size_t>(time)], sequences = x.shape()[static_cast<size_t>(batch)];
   require(lengths.rank() == 1 && (lengths.shape()[0] == sequences || !(lengths.shape()[0] - sequences).is_constant()),
           "sequence_lens has shape {}, expected {}", to_string(lengths.shape()), to_string(sequences));
-  const auto along = [](const Value& v, int64_t axis) {
-    return reshape(v, axis == 0 ? Shape{v.shape()[0], 1} : Shape{1, v.shape()[0]});
-  };
-  const Value t = along(iota(op.builder(), steps), time);
+  const Value t = position_numbers(op.builder(), steps, static_cast<int>(time), 2);
+  const Dim& given = lengths.shape()[0];
+  const Value length = reshape(lengths, batch == 0 ? Shape{given, 1} : Shape{1, given});
   // A length out of range gives an index out of range.
-  const auto reversed = [](Scalar i, Scalar length, Scalar size) {
-    return select(length < 0, length - size, select(i < length, length - i - 1, i));
+  const auto reversed = [](Scalar i, Scalar n, Scalar size) {
+    return select(n < 0, n - size, select(i < n, n - i - 1, i));
   };
-  const Value from = map(reversed, t, along(lengths, batch), op.builder().integers({steps}, {}));
+  const Value from = map(reversed, t, length, op.builder().integers({steps}, {}));
   const Value checked =
       op.builder().emit_one(LinearIndex{{steps}}, {reshape(from, {from.shape()[0], from.shape()[1], 1})});
   const auto row = [time](Scalar p, Scalar b, Scalar stride) { return time == 0 ? p * stride + b : b * stride + p; };
-  const Value positions = map(row, checked, along(iota(op.builder(), sequences), batch),
+  const Value positions = map(row, checked, position_numbers(op.builder(), sequences, static_cast<int>(batch), 2),
                               op.builder().integers({time == 0 ? sequences : steps}, {}));
   Shape rows{steps * sequences};
   rows.insert(rows.end(), x.shape().begin() + 2, x.shape().end());
