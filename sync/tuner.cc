@@ -8,7 +8,7 @@ namespace arbalest {
 namespace {
 
 constexpr int kWindows = 6;       // the fewest with an interval of 95 %
-constexpr int kMostWindows = 18;  // of a configuration
+constexpr int kMostWindows = 36;  // of a configuration
 
 std::vector<int> thread_counts(const TunerOptions& o) {
   if (o.threads > 0) return {o.threads};

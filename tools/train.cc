@@ -55,9 +55,12 @@ Run add_train(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
       ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--evaluate-every", o->evaluate_every, "epochs between evaluations, for example 0.25")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command
+      ->add_option(
+          "--evaluate-every", o->evaluate_every,
+          "epochs between evaluations, for example 0.25; by default the fewest whole ones with which evaluating\n"
+          "takes under 3 % of the time")
+      ->check(CLI::PositiveNumber);
   command->add_option("--early-stop", o->early_stop, "stop after so many evaluations without a better one")
       ->check(CLI::Range(1, 1 << 20));
   add_averaging_options(*command, o->averaging);

@@ -28,6 +28,10 @@ void TrainingRun::describe() const {
   fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
   if (const std::string text = describe_tuning(tuning_); !text.empty()) fmt::print("{:<12}  {}\n", "tuner", text);
   if (average_) fmt::print("{:<12}  {}\n", "average", describe_averaging(o_.averaging));
+  if (!o_.evaluate_every && evaluation_interval() > 1)
+    fmt::print(
+        "{:<12}  the test loss every {} epochs, to spend under 3 % of the time on it (--evaluate-every 1: each)\n",
+        "note", evaluation_interval());
   if (o_.resume && !found_) fmt::print("{:<12}  no checkpoint in {} yet: starting anew\n", "note", o_.checkpoints);
   if (!found_) return;
   for (const std::string& fault : found_->damaged) fmt::print("{:<12}  {}; using the one before\n", "note", fault);

@@ -131,7 +131,7 @@ bool TrainingRun::train_until(double epoch) {
   if (interrupts && checkpoints_) write_checkpoint();  // before the part ends, which it did not
   finish_part(epoch);
   const EpochRecord& record = report_.records().back();
-  if (o_.early_stop > 0 && record.epoch - best_->epoch > o_.early_stop * o_.evaluate_every - 1e-9) return false;
+  if (o_.early_stop > 0 && record.epoch - best_->epoch > o_.early_stop * evaluation_interval() - 1e-9) return false;
   return !interrupts && !(o_.target_accuracy > 0 && record.accuracy.value_or(0) >= o_.target_accuracy);
 }
 
@@ -185,6 +185,14 @@ bool TrainingRun::improved(const EpochRecord& record) const {
   return record.evaluation_loss < best_->evaluation_loss;
 }
 
+double TrainingRun::evaluation_interval() const {
+  if (o_.evaluate_every) return *o_.evaluate_every;
+  constexpr double kMost = 0.03;        // part of the training time
+  constexpr double kForward = 1.0 / 3;  // of a training step
+  const double examples = static_cast<double>(data_.test.size()) / static_cast<double>(data_.train.size());
+  return std::max(1.0, std::ceil(kForward * examples / kMost));
+}
+
 void TrainingRun::evaluate(EpochRecord& record) {
   const ModelView view = model();
   const Evaluation e =
@@ -235,7 +243,7 @@ int TrainingRun::run() {
   const auto epochs = static_cast<double>(o_.epochs);
   try {
     for (double last = report_.records().empty() ? 0 : report_.records().back().epoch; last < epochs;) {
-      last = std::min(epochs, last + o_.evaluate_every);
+      last = std::min(epochs, last + evaluation_interval());
       if (!train_until(last)) break;
     }
     if (checkpoints_) checkpoints_->wait();

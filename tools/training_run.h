@@ -29,8 +29,8 @@ struct TrainOptions {
   std::string data, out, trace;
   double holdout = 0.1, target_accuracy = 0;
   int64_t epochs = 5;
-  double evaluate_every = 1;  // epochs
-  int early_stop = 0;         // evaluations without progress; 0: never
+  std::optional<double> evaluate_every;  // epochs; none: as many as keep it cheap
+  int early_stop = 0;                    // evaluations without progress; 0: never
   bool keep_best = false;
   std::string checkpoints;      // folder; empty: none
   double checkpoint_every = 1;  // epochs
@@ -73,6 +73,7 @@ class TrainingRun {
   void at_halt();
   void finish_part(double epoch);
   void evaluate(EpochRecord& record);
+  double evaluation_interval() const;  // epochs
   bool improved(const EpochRecord& record) const;
 
   ModelView model();  // the one that is evaluated

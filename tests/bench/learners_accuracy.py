@@ -1,10 +1,11 @@
 """Best test accuracy on Fashion-MNIST by synchroniser and number of learners, as a table for docs/learners.md.
 
     python learners_accuracy.py --arbalest build/arbalest [--models lenet,resnet8] [--learners 1,2,4,8]
-                                [--sync sma,ssgd,easgd,local] [--batch 8] [--epochs 6] [--log FILE.jsonl]
+                                [--sync sma,sma-strong,ssgd,easgd,local] [--batch 8] [--epochs 6] [--log FILE.jsonl] [--logged]
 
 All learners of a run have batches of the same size, so k learners take a k-th of the steps of one; every run sees each
-example equally often. The learning rate follows a cosine to zero. Rows that --log holds already are not run again.
+example equally often. The learning rate follows a cosine to zero. What --log holds already is not run again; with
+--logged nothing else is, and its cells stay empty.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ import tempfile
 
 METHODS = {
     "sma": ["--sync", "sma", "--central-momentum", 0.9],
+    "sma-strong": ["--sync", "sma", "--central-momentum", 0.9, "--alpha", 0.3],  # instead of 1 / k
     "ssgd": ["--sync", "ssgd"],
     "easgd": ["--sync", "easgd"],
     "local": ["--sync", "local", "--tau", 8],
@@ -27,8 +29,8 @@ def train(args, path, model, method, k):
     with tempfile.TemporaryDirectory() as work:
         log = os.path.join(work, "log.jsonl")
         command = [args.arbalest, "train", path, "--data", args.data, "--learners", k, "--threads-per-learner", 1,
-                   "--batch", args.batch, "--epochs", args.epochs, "--schedule", "cosine", "--log", log,
-                   "-o", os.path.join(work, "out.onnx"), *options]
+                   "--batch", args.batch, "--epochs", args.epochs, "--evaluate-every", 1, "--schedule", "cosine",
+                   "--log", log, "-o", os.path.join(work, "out.onnx"), *options]
         subprocess.run([str(c) for c in command], check=True, stdout=subprocess.DEVNULL)
         with open(log) as f:
             epochs = [e for e in map(json.loads, f) if e["event"] == "epoch"]
@@ -46,10 +48,11 @@ def main():
     p.add_argument("--data", default="fashion-mnist")
     p.add_argument("--models", default="lenet,resnet8")
     p.add_argument("--learners", default="1,2,4,8")
-    p.add_argument("--sync", default="sma,ssgd,easgd,local")
+    p.add_argument("--sync", default="sma,sma-strong,ssgd,easgd,local")
     p.add_argument("--batch", type=int, default=8)
     p.add_argument("--epochs", type=int, default=6)
     p.add_argument("--log", help="one JSON object a run")
+    p.add_argument("--logged", action="store_true", help="only print what --log holds")
     args = p.parse_args()
     learners = [int(k) for k in args.learners.split(",")]
     methods = args.sync.split(",")
@@ -65,7 +68,7 @@ def main():
             for k in learners:
                 for method in methods if k > 1 else methods[:1]:
                     wanted = (model, method, k, args.batch, args.epochs)
-                    if wanted in done:
+                    if wanted in done or args.logged:
                         continue
                     row = train(args, path, model, method, k)
                     done[wanted] = row["accuracy"]
@@ -75,8 +78,8 @@ def main():
             print(f"\n| {model}, batch {args.batch}, {args.epochs} epochs | " + " | ".join(f"k = {k}" for k in learners) + " |")
             print("|---" * (len(learners) + 1) + "|")
             for method in methods:
-                cells = [done[model, method if k > 1 else methods[0], k, args.batch, args.epochs] for k in learners]
-                print(f"| {method} | " + " | ".join(f"{100 * c:.2f} %" for c in cells) + " |", flush=True)
+                cells = [done.get((model, method if k > 1 else methods[0], k, args.batch, args.epochs)) for k in learners]
+                print(f"| `{method}` | " + " | ".join(f"{100 * c:.2f} %" if c else "" for c in cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

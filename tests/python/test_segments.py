@@ -67,8 +67,8 @@ def test_training(arbalest, model, learners):
     y = (x.sum(axis=(1, 2)) > 0).astype(np.int64) + (x[:, :, 0].sum(axis=1) > 2)
     np.savez(arbalest.folder / "data.npz", x=x, y=y)
     common = ("--data", "data.npz", "--loss", "ce", "--no-normalise")
-    arbalest("train", model, *common, "--learners", learners, "--batch", 10, "--epochs", 3, "--lr", 0.02, "-o", "out.onnx",
-             "--log", "log.jsonl")
+    arbalest("train", model, *common, "--learners", learners, "--batch", 10, "--epochs", 3, "--evaluate-every", 1, "--lr", 0.02,
+             "-o", "out.onnx", "--log", "log.jsonl")
     epochs = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
     losses = [e["loss"] for e in epochs if e["event"] == "epoch"]
     assert losses[-1] < 0.9 * losses[0], losses
