@@ -20,7 +20,7 @@ import tempfile
 TARGETS = {"fashion-mnist": 0.90, "mnist": 0.99}
 MAX_EPOCHS = 8
 # (batch of the whole step, learning rate)
-TORCH = [(64, 0.02), (128, 0.03)]
+TORCH = [(64, 0.02), (128, 0.02), (128, 0.03)]
 # (learners, batch of a learner, options)
 OURS = [(2, 16, "--sync sma --lr 0.01"), (2, 32, "--sync sma --lr 0.02"), (2, 16, "--sync ssgd --lr 0.01")]
 

@@ -67,8 +67,9 @@ def test_every_weight_gets_new_values(arbalest, name, rule):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_trains(arbalest, noise, name):
-    arbalest("train", model(name), "--data", noise, "--reinit", "kaiming", "--epochs", STEPS, "--batch", 2, "--lr", 0.002,
-             "--momentum", 0.9, "--threads-per-learner", 2, "--no-normalise", "--log", "log.jsonl", "-o", "trained.onnx")
+    arbalest("train", model(name), "--data", noise, "--reinit", "kaiming", "--epochs", STEPS, "--evaluate-every", 1,
+             "--batch", 2, "--lr", 0.002, "--momentum", 0.9, "--threads-per-learner", 2, "--no-normalise", "--log", "log.jsonl",
+             "-o", "trained.onnx")
     log = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
     losses = [entry["loss"] for entry in log if entry["event"] == "epoch"]
     assert len(losses) == STEPS
