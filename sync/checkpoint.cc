@@ -17,28 +17,30 @@ namespace {
 namespace filesystem = std::filesystem;
 
 constexpr std::string_view kMagic = "arbalest checkpoint\n";
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr const char* kPrefix = "checkpoint-";
 constexpr const char* kSuffix = ".arbalest";
 
 class SummedWriter {
  public:
   explicit SummedWriter(AtomicFile& file) : file_(file) {}
-  void number(uint64_t n) { bytes({reinterpret_cast<const std::byte*>(&n), sizeof n}); }
+  void bytes(std::span<const std::byte> data) {
+    if (data.empty()) return;  // zlib would begin anew
+    file_.write(data);
+    sum_ = crc32_z(sum_, reinterpret_cast<const Bytef*>(data.data()), data.size());
+  }
+  template <class T>
+  void number(T n) {
+    bytes(std::as_bytes(std::span(&n, 1)));
+  }
   void sized(std::span<const std::byte> data) {
-    number(data.size());
+    number(uint64_t{data.size()});
     bytes(data);
   }
   void sized(const std::string& text) { sized(std::as_bytes(std::span(text))); }
   uint32_t sum() const { return static_cast<uint32_t>(sum_); }
 
  private:
-  void bytes(std::span<const std::byte> data) {
-    if (data.empty()) return;  // zlib would begin anew
-    file_.write(data);
-    sum_ = crc32_z(sum_, reinterpret_cast<const Bytef*>(data.data()), data.size());
-  }
-
   AtomicFile& file_;
   uLong sum_ = crc32_z(0, nullptr, 0);
 };
@@ -47,8 +49,9 @@ class SummedWriter {
 class CheckpointReader {
  public:
   CheckpointReader(const std::string& path, std::span<const std::byte> data) : path_(path), data_(data) {}
-  uint64_t number() {
-    uint64_t n = 0;
+  template <class T = uint64_t>
+  T number() {
+    T n = 0;
     std::memcpy(&n, take(sizeof n).data(), sizeof n);
     return n;
   }
@@ -57,8 +60,6 @@ class CheckpointReader {
     const auto bytes = sized();
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-
- private:
   std::span<const std::byte> take(uint64_t size) {
     if (size > data_.size()) throw Error(ErrorKind::model, "{}: ends too early", path_);
     const auto part = data_.first(size);
@@ -66,21 +67,10 @@ class CheckpointReader {
     return part;
   }
 
+ private:
   const std::string& path_;
   std::span<const std::byte> data_;
 };
-
-uint64_t body_size(const Checkpoint& c) {
-  uint64_t size = 2 * sizeof(uint64_t);
-  for (const auto& [name, value] : c.facts) size += 2 * sizeof(uint64_t) + name.size() + value.size();
-  for (const auto& [name, bytes] : c.arrays) size += 2 * sizeof(uint64_t) + name.size() + bytes.size();
-  return size;
-}
-
-template <class T>
-std::string_view raw(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
 
 }  // namespace
 
@@ -111,42 +101,39 @@ void Checkpoint::copy_to(const std::string& prefix, const std::vector<NamedBytes
 
 void write_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
   AtomicFile file(path);
-  file.write(kMagic);
-  file.write(raw(kVersion));
-  file.write(raw(body_size(checkpoint)));
-  SummedWriter body(file);
-  body.number(checkpoint.facts.size());
-  for (const auto& [name, value] : checkpoint.facts) body.sized(name), body.sized(value);
-  body.number(checkpoint.arrays.size());
-  for (const auto& [name, bytes] : checkpoint.arrays) body.sized(name), body.sized(bytes);
-  file.write(raw(body.sum()));
+  SummedWriter out(file);
+  out.bytes(std::as_bytes(std::span(kMagic)));
+  out.number(kVersion);
+  out.number(uint64_t{checkpoint.facts.size()});
+  for (const auto& [name, value] : checkpoint.facts) out.sized(name), out.sized(value);
+  out.number(uint64_t{checkpoint.arrays.size()});
+  for (const auto& [name, bytes] : checkpoint.arrays) out.sized(name), out.sized(bytes);
+  out.number(out.sum());
   file.commit();
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw Error(ErrorKind::io, "{}: cannot be read", path);
-  const auto total = static_cast<uint64_t>(file.tellg());
+  AlignedBytes content(static_cast<size_t>(file.tellg()));
   file.seekg(0);
-  char magic[kMagic.size()] = {};
-  uint32_t version = 0, sum = 0;
-  uint64_t size = 0;
-  file.read(magic, sizeof magic).read(reinterpret_cast<char*>(&version), sizeof version);
-  file.read(reinterpret_cast<char*>(&size), sizeof size);
-  if (!file || std::string_view(magic, sizeof magic) != kMagic)
+  file.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  if (!file) throw Error(ErrorKind::io, "{}: cannot be read", path);
+  const std::span<const std::byte> all(content);
+  const auto magic = std::as_bytes(std::span(kMagic));
+  uint32_t sum = 0;
+  if (all.size() < magic.size() + sizeof sum || !std::equal(magic.begin(), magic.end(), all.begin()))
     throw Error(ErrorKind::model, "{}: is not a checkpoint", path);
+  const auto summed = all.first(all.size() - sizeof sum);
+  std::memcpy(&sum, all.last(sizeof sum).data(), sizeof sum);
+  if (crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(summed.data()), summed.size()) != sum)
+    throw Error(ErrorKind::model, "{}: is damaged or cut off (its checksum differs)", path);
+  CheckpointReader reader(path, summed);
+  reader.take(magic.size());
+  const auto version = reader.number<uint32_t>();
   if (version != kVersion)
     throw Error(ErrorKind::unsupported, "{}: has version {} of checkpoints, this program reads {}; use {} program",
                 path, version, kVersion, version > kVersion ? "a newer" : "an older");
-  constexpr uint64_t kAround = sizeof magic + sizeof version + sizeof size + sizeof sum;
-  if (total < kAround || size != total - kAround) throw Error(ErrorKind::model, "{}: is cut off", path);
-  AlignedBytes body(size);
-  file.read(reinterpret_cast<char*>(body.data()), static_cast<std::streamsize>(size));
-  file.read(reinterpret_cast<char*>(&sum), sizeof sum);
-  if (!file) throw Error(ErrorKind::io, "{}: cannot be read", path);
-  if (crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(body.data()), body.size()) != sum)
-    throw Error(ErrorKind::model, "{}: is damaged (its checksum differs)", path);
-  CheckpointReader reader(path, body);
   Checkpoint checkpoint;
   for (uint64_t n = reader.number(); n > 0; --n) {
     std::string name = reader.text();
@@ -165,6 +152,7 @@ CheckpointFolder::CheckpointFolder(std::string folder, int keep) : folder_(std::
   filesystem::create_directories(folder_, error);
   if (!filesystem::is_directory(folder_))
     throw Error(ErrorKind::io, "{}: the folder for checkpoints cannot be made: {}", folder_, error.message());
+  remove_abandoned_files(folder_);
 }
 
 CheckpointFolder::~CheckpointFolder() {
@@ -177,7 +165,7 @@ std::vector<std::string> CheckpointFolder::paths() const {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) found.push_back(entry.path().string());
   }
-  std::sort(found.rbegin(), found.rend());  // iterations are written with leading zeros
+  std::sort(found.rbegin(), found.rend());  // examples are written with leading zeros
   return found;
 }
 
@@ -198,10 +186,9 @@ std::optional<FoundCheckpoint> CheckpointFolder::newest() const {
   return std::nullopt;
 }
 
-void CheckpointFolder::write(Checkpoint checkpoint, int64_t iteration) {
+void CheckpointFolder::write(Checkpoint checkpoint, int64_t examples) {
   wait();
-  const std::string path =
-      (filesystem::path(folder_) / fmt::format("{}{:012}{}", kPrefix, iteration, kSuffix)).string();
+  const std::string path = (filesystem::path(folder_) / fmt::format("{}{:015}{}", kPrefix, examples, kSuffix)).string();
   writer_ = std::thread([this, path, c = std::move(checkpoint)] {
     try {
       write_and_prune(c, path);
@@ -213,7 +200,8 @@ void CheckpointFolder::write(Checkpoint checkpoint, int64_t iteration) {
 
 void CheckpointFolder::write_and_prune(const Checkpoint& checkpoint, const std::string& path) const {
   write_checkpoint(checkpoint, path);
-  const std::vector<std::string> all = paths();
+  std::vector<std::string> all = paths();
+  all.erase(all.begin(), std::find(all.begin(), all.end(), path));
   for (size_t i = static_cast<size_t>(keep_); i < all.size(); ++i) filesystem::remove(all[i]);
 }
 

@@ -1,13 +1,14 @@
 // Checkpoints: everything that a run needs to go on, bit for bit.
 //
-// A file holds facts (text by name) and arrays (bytes by name), and a checksum of all of it:
-//   "arbalest checkpoint\n", version u32, size u64 of what follows without the checksum,
-//   count u64, that many facts (name, value), count u64, that many arrays (name, bytes), CRC-32 u32;
-// names, values and arrays are a size u64 and so many bytes. Little endian.
+// A file holds facts (text by name) and arrays (bytes by name):
+//   "arbalest checkpoint\n", version u32, count u64, that many facts (name, value), count u64, that many arrays
+//   (name, bytes), CRC-32 u32 of all before it;
+// names, values and arrays are a size u64 and so many bytes. Little endian. Every version begins and ends so, hence a
+// damaged version is told from a newer one.
 //
-// The folder holds checkpoint-<iteration>.arbalest files. They are written in the background, whole or not at all
-// (AtomicFile); the newest `keep` stay. Errors: io; model where a file is damaged; unsupported where it has
-// another version.
+// The folder holds checkpoint-<examples seen>.arbalest files: examples grow also where a run goes on with another
+// batch. They are written in the background, whole or not at all (AtomicFile); the newest `keep` stay. Errors: io;
+// model where a file is damaged; unsupported where it has another version.
 #pragma once
 
 #include <cstdint>
@@ -45,15 +46,17 @@ struct FoundCheckpoint {
 
 class CheckpointFolder {
  public:
-  CheckpointFolder(std::string folder, int keep);  // makes the folder
+  CheckpointFolder(std::string folder, int keep);  // makes the folder; removes what writers that were killed left
   ~CheckpointFolder();                             // waits; drops errors
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
+  bool empty() const { return paths().empty(); }
   // The newest whole one; none: the folder has none.
   std::optional<FoundCheckpoint> newest() const;
-  // Returns at once; waits for the one before, and throws what that one threw.
-  void write(Checkpoint checkpoint, int64_t iteration);
+  // Returns at once; waits for the one before, and throws what that one threw. Of those of more examples none is
+  // removed: they are damaged, or the run would have gone on from them.
+  void write(Checkpoint checkpoint, int64_t examples);
   void wait();
 
  private:

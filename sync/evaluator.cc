@@ -126,8 +126,10 @@ void ModelEvaluator::count_classes(Replica& replica, const std::vector<int64_t>&
 Evaluation ModelEvaluator::run(const std::byte* parameters, const std::byte* states, int64_t examples,
                                const LoadExamples& load) {
   const auto begin = std::chrono::steady_clock::now();
+  const bool fixed = options_.batch_symbol.empty();
+  ensure(!fixed || examples >= options_.batch, "evaluation: {} examples for a batch of {}", examples, options_.batch);
   const int64_t batch = std::min(options_.batch, std::max<int64_t>(examples, 1));
-  const int64_t whole = examples / batch, rest = options_.batch_symbol.empty() ? 0 : examples % batch;
+  const int64_t whole = examples / batch, rest = fixed ? 0 : examples % batch;
   const ReplicaRegions regions{const_cast<std::byte*>(parameters), nullptr, const_cast<std::byte*>(states)};
   std::vector<BatchResult> results(static_cast<size_t>(whole + (rest ? 1 : 0)));
 

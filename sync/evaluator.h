@@ -46,7 +46,7 @@ class ModelEvaluator {
   ModelEvaluator(Graph graph, std::shared_ptr<const ParameterLayout> parameters,
                  std::shared_ptr<const ParameterLayout> states, const KernelSet& kernels, const Options& options);
 
-  // Examples that do not fill a batch of a graph with a fixed batch are left out.
+  // Examples that do not fill a batch of a graph with a fixed batch are left out; there must be enough for one.
   Evaluation run(const std::byte* parameters, const std::byte* states, int64_t examples, const LoadExamples& load);
 
  private:

@@ -23,6 +23,8 @@ double one_cycle(double rate, double part) {
                       : cosine_between(rate, last, (part - kRise) / (1 - kRise));
 }
 
+constexpr double kEpsilon = 1e-9;  // of an epoch: parts of it add up with rounding errors
+
 }  // namespace
 
 std::vector<std::string> schedule_names() { return {std::begin(kScheduleNames), std::end(kScheduleNames)}; }
@@ -39,7 +41,7 @@ Schedule::Schedule(const ScheduleOptions& options, double rate, double epochs)
     if (!good) throw Error(ErrorKind::usage, "learning-rate schedule: {} {}: must be {}", name, value, range);
   };
   check("gamma", options.gamma, options.gamma > 0 && options.gamma <= 1, "above 0 and at most 1");
-  check("step", options.step, options.step > 0, "above 0 epochs");
+  check("step", options.step, options.step >= 1e-3, "at least 0.001 epochs");
   check("warm-up", options.warmup, options.warmup >= 0, "at least 0 epochs");
   check("warm-up start", options.warmup_start, options.warmup_start >= 0 && options.warmup_start <= 1, "from 0 to 1");
   check("floor", options.floor, options.floor >= 0 && options.floor <= 1, "from 0 to 1");
@@ -58,10 +60,10 @@ double Schedule::rate_at(double e) const {
     case ScheduleKind::constant:
       return rate_;
     case ScheduleKind::step:
-      return rate_ * std::pow(o.gamma, std::floor(e / o.step));
+      return rate_ * std::pow(o.gamma, std::floor((e + kEpsilon) / o.step));
     case ScheduleKind::multi_step:
-      return rate_ *
-             std::pow(o.gamma, std::upper_bound(o.milestones.begin(), o.milestones.end(), e) - o.milestones.begin());
+      return rate_ * std::pow(o.gamma, std::upper_bound(o.milestones.begin(), o.milestones.end(), e + kEpsilon) -
+                                           o.milestones.begin());
     case ScheduleKind::exponential:
       return rate_ * std::pow(o.gamma, e);
     case ScheduleKind::cosine:
@@ -77,11 +79,16 @@ double Schedule::rate_at(double e) const {
 }
 
 std::vector<double> Schedule::steps() const {
-  if (options_.kind == ScheduleKind::multi_step) return options_.milestones;
-  std::vector<double> steps;
+  std::vector<double> falls;
+  if (options_.kind == ScheduleKind::multi_step) falls = options_.milestones;
   if (options_.kind == ScheduleKind::step)
-    for (double e = options_.step; e < epochs_; e += options_.step) steps.push_back(e);
-  return steps;
+    for (int i = 1; i * options_.step < epochs_; ++i) falls.push_back(i * options_.step);
+  const auto after = std::find_if(falls.begin(), falls.end(), [this](double e) { return e >= options_.warmup; });
+  if (after != falls.begin()) {
+    falls.erase(falls.begin(), after);
+    if (falls.empty() || falls.front() > options_.warmup) falls.insert(falls.begin(), options_.warmup);
+  }
+  return falls;
 }
 
 bool Schedule::observe(double loss) {
@@ -94,8 +101,9 @@ bool Schedule::observe(double loss) {
   }
   if (++state_.waited <= options_.patience) return false;
   state_.waited = 0;
+  const double before = std::max(state_.factor, options_.floor);
   state_.factor *= options_.gamma;
-  return true;
+  return std::max(state_.factor, options_.floor) < before;
 }
 
 }  // namespace arbalest

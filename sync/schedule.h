@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +24,7 @@ enum class ScheduleKind : uint8_t { constant, step, multi_step, exponential, cos
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
   double gamma = 0.1;
-  double step = 10;                // epochs
+  double step = 10;                // epochs, at least a thousandth of one
   std::vector<double> milestones;  // epochs, ascending
   double warmup = 0;               // epochs
   double warmup_start = 0.1;
@@ -40,7 +39,8 @@ class Schedule {
 
   // The rate for the step that starts after `epochs_seen`. Safe to call from several threads.
   double rate_at(double epochs_seen) const;
-  // The epochs, ascending, at which the rate falls by a step: where averaging algorithms restart.
+  // The epochs, ascending, at which the rate falls by a step, also where the warm-up ends on a lower rate than it rose
+  // to: where averaging algorithms restart.
   std::vector<double> steps() const;
   // plateau: the loss of an evaluation; true when the rate falls from here on. Only while nothing trains.
   bool observe(double loss);

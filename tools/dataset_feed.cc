@@ -79,6 +79,13 @@ void check_labels_fit(const Dataset& data, const Session& session) {
   if (const auto classes = session.classes()) check_labels(data, *classes, session.losses[0].ignore_index);
 }
 
+void check_fills_a_batch(const Dataset& data, const Session& session) {
+  const std::optional<int64_t> batch = session.fixed_batch();
+  if (batch && *batch > data.size())
+    throw Error(ErrorKind::usage, "{}: the model has a fixed batch of {}, and there are {} examples to evaluate",
+                data.name, *batch, data.size());
+}
+
 std::string describe_normalisation(const Normalisation& normalisation) {
   std::string text;
   for (const ChannelStatistics& column : normalisation) {

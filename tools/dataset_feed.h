@@ -41,6 +41,8 @@ class EvaluationFeed {
 
 // Usage error where labels do not fit the loss: classes out of range, sizes that differ ("label: ...").
 void check_labels_fit(const Dataset& data, const Session& session);
+// Usage error where there are fewer examples than the model's fixed batch: none could be evaluated.
+void check_fills_a_batch(const Dataset& data, const Session& session);
 std::string describe_normalisation(const Normalisation& normalisation);  // "; mean 0.2860, deviation 0.3530"
 
 }  // namespace arbalest::tools

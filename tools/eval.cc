@@ -32,6 +32,7 @@ int run_eval(const EvalOptions& o) {
   const Dataset& split = o.split == "test" ? data.test : data.train;
   const Session session = open_session(o.model, facts_of(data.train));
   check_labels_fit(split, session);
+  check_fills_a_batch(split, session);
   const EvaluationFeed feed(split, session, o.normalise ? measure(data.train) : no_normalisation(data.train));
 
   ModelEvaluator::Options options;

@@ -10,6 +10,7 @@
 #include "data/catalog.h"
 #include "onnx_import/exporter.h"
 #include "tools/algorithm_run.h"
+#include "tools/interrupt.h"
 
 namespace arbalest::tools {
 namespace {
@@ -77,17 +78,20 @@ int train_by_training_info(const OwnTraining& o) {
   fmt::print("{}: training_info updates {} tensors; {} examples, batch {}\n", o.model, run.tensors().size(),
              data.train.size(), o.training.batch);
 
+  listen_for_interrupts();
   const int64_t iterations = std::max<int64_t>(data.train.size() / o.training.batch, 1);
-  for (int64_t epoch = 1; epoch <= o.epochs; ++epoch) {
+  for (int64_t epoch = 1; epoch <= o.epochs && !interrupted(); ++epoch) {
     double loss = 0;
-    for (int64_t i = 0; i < iterations; ++i) {
+    int64_t i = 0;
+    for (; i < iterations && !interrupted(); ++i) {
       run.set_feeds(feeds_of(loader.next(0), names));
       loader.release(0);
       const double l = run.step().front();
       if (std::isinf(l)) throw Error(ErrorKind::model, "the loss of iteration {} of epoch {} is {}", i + 1, epoch, l);
       loss += l;
     }
-    fmt::print("epoch {}/{}  loss {:.4f}\n", epoch, o.epochs, loss / static_cast<double>(iterations));
+    if (interrupted()) fmt::print("stopped by a signal after {} of {} iterations\n", i, iterations);
+    fmt::print("epoch {}/{}  loss {:.4f}\n", epoch, o.epochs, loss / static_cast<double>(std::max<int64_t>(i, 1)));
   }
   export_model(*model, run.tensors(), o.out);
   fmt::print("wrote {}\n", o.out);

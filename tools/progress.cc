@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 
+#include "graph/base/atomic_file.h"
 #include "graph/base/error.h"
 #include "tools/table.h"
 
@@ -22,6 +24,24 @@ void JsonLog::write(const nlohmann::json& event) {
   const std::string line = event.dump() + "\n";
   if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
     throw Error(ErrorKind::io, "{}: the log cannot be written", path_);
+}
+
+void JsonLog::keep_if(const std::function<bool(const nlohmann::json&)>& wanted) {
+  if (!file_) return;
+  std::string kept, line;
+  for (std::ifstream in(path_); std::getline(in, line);) {
+    if (in.eof()) break;  // its end was not written
+    try {
+      if (wanted(nlohmann::json::parse(line))) kept += line + "\n";
+    } catch (const nlohmann::json::exception&) {
+      throw Error(ErrorKind::model, "{}: is no log of a run; give another --log", path_);
+    }
+  }
+  AtomicFile whole(path_);
+  whole.write(kept);
+  whole.commit();
+  file_.reset(std::fopen(path_.c_str(), "a"));
+  if (!file_) throw Error(ErrorKind::io, "{}: the log cannot be written", path_);
 }
 
 LiveLine::LiveLine() : active_(isatty(STDOUT_FILENO) != 0) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -28,6 +29,8 @@ class JsonLog {
   explicit JsonLog(const std::string& path, bool append = false);  // "": no log
   bool active() const { return file_ != nullptr; }
   void write(const nlohmann::json& event);
+  // Of the events so far; a last line that was cut off goes too. Model error where the file is no log.
+  void keep_if(const std::function<bool(const nlohmann::json& event)>& wanted);
 
  private:
   std::string path_;

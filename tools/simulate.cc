@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "graph/segments.h"
 #include "tools/command.h"
@@ -129,6 +130,7 @@ int run_simulate(const SimulateOptions& o) {
   CostModel costs(o.costs, o.training.devices, plan->parameters()->bytes());
   const int fitting = std::max(1, core_count() / o.training.threads);  // learners that can be measured here
   std::vector<Outcome> outcomes;
+  std::set<std::string> names;
   for (const int learners : o.learners) {
     std::optional<Measured> here;
     if (costs.needs_measurement()) {
@@ -139,7 +141,10 @@ int run_simulate(const SimulateOptions& o) {
     arguments.learners = learners;
     HollowLearners hollow(trainer_options(arguments), o.synchronising_stream);
     std::map<std::string, double> arrays;
-    for (const Task& task : hollow.tasks().tasks()) arrays[task.name] = hollow.arrays_of(task.name);
+    for (const Task& task : hollow.tasks().tasks()) {
+      arrays[task.name] = hollow.arrays_of(task.name);
+      names.insert(category_of(task.name));
+    }
     const double slots = o.slots > 0 ? o.slots : here ? fitting : learners;
     const std::vector<SimulatedTask> tasks = simulate(
         hollow.record(o.iterations), {hollow.device_of(), slots},
@@ -149,6 +154,7 @@ int run_simulate(const SimulateOptions& o) {
       outcomes.back().measured = here->iteration;
     if (!o.trace.empty() && learners == o.learners.back()) write_trace(o.trace, tasks);
   }
+  costs.check_times(names);
   if (o.json) {
     fmt::print("{}\n", to_json(o, outcomes).dump(1));
   } else {

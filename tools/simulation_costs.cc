@@ -1,5 +1,7 @@
 #include "tools/simulation_costs.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "tools/key_value.h"
@@ -63,6 +65,12 @@ CostModel::CostModel(const CostArguments& arguments, int devices, size_t array_b
       bytes_a_second_(arguments.memory_bandwidth * 1e9) {
   if (bytes_a_second_ > 0 && !given_.count(kLearn))
     throw Error(ErrorKind::usage, "--memory-bandwidth: needs --time learn=MILLISECONDS too; nothing is measured then");
+}
+
+void CostModel::check_times(const std::set<std::string>& tasks) const {
+  for (const auto& [task, unused] : given_)
+    if (!tasks.contains(task))
+      throw Error(ErrorKind::usage, "--time {}: there is no such task; these are {}", task, fmt::join(tasks, ", "));
 }
 
 TaskCost CostModel::cost(const std::string& work, int64_t iteration, double arrays) const {

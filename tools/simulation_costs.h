@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class CostModel {
  public:
   CostModel(const CostArguments& arguments, int devices, size_t array_bytes);  // usage error
 
+  // Usage error for a --time of none of these tasks.
+  void check_times(const std::set<std::string>& tasks) const;
   bool needs_measurement() const { return bytes_a_second_ <= 0; }
   void use(Measured measured) { measured_ = std::move(measured); }
 

@@ -1,6 +1,9 @@
 // arbalest train: trains a model on a data set and writes it back.
+#include <fmt/ranges.h>
+
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "tools/command.h"
 #include "tools/own_training.h"
@@ -19,17 +22,58 @@ void check_output(const std::string& path) {
 }
 
 void add_checkpoint_options(CLI::App& command, TrainOptions& o) {
-  command.add_option("--checkpoint", o.checkpoints, "folder for checkpoints, from which --resume goes on bit for bit");
-  command.add_option("--checkpoint-every", o.checkpoint_every, "epochs between checkpoints, for example 0.1")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  CLI::Option* folder = command.add_option("--checkpoint", o.checkpoints,
+                                           "folder for checkpoints, from which --resume goes on bit for bit");
+  command
+      .add_option_function<std::string>(
+          "--checkpoint-every", [&o](const std::string& text) { o.checkpoint_every = parse_interval(text); },
+          "epochs between checkpoints, for example 0.1, or iterations: 500it")
+      ->check(interval_text())
+      ->default_str("1")
+      ->needs(folder);
   command.add_option("--keep-checkpoints", o.checkpoints_kept, "how many of the newest stay")
       ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command.add_flag(
-      "--resume", o.resume,
-      "go on from the newest whole checkpoint: give the same options again; with other learners, batch or\n"
-      "optimiser, the run starts from the checkpoint's model");
+      ->capture_default_str()
+      ->needs(folder);
+  command
+      .add_flag("--resume", o.resume,
+                "go on from the newest whole checkpoint: give the same options again; with other learners, batch or\n"
+                "optimiser, the run starts from the checkpoint's model")
+      ->needs(folder);
+}
+
+// Those on which the trained weights depend; the learners are told apart by what was chosen.
+std::map<std::string, std::string> given_options(const CLI::App& command) {
+  static const std::set<std::string> others{"--out",
+                                            "--checkpoint",
+                                            "--checkpoint-every",
+                                            "--keep-checkpoints",
+                                            "--resume",
+                                            "--log",
+                                            "--log-every",
+                                            "--tensorboard",
+                                            "--curves",
+                                            "--trace",
+                                            "--top-k",
+                                            "--confusion",
+                                            "--learners",
+                                            "--threads-per-learner"};
+  std::map<std::string, std::string> given;
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !others.contains(option->get_name()))
+      given[option->get_name()] = fmt::format("{}", fmt::join(option->results(), " "));
+  return given;
+}
+
+// What training_info does not say itself.
+void check_own_training(const CLI::App& command) {
+  static const std::set<std::string> used{
+      "model",           "--data",       "--out",   "--epochs", "--holdout",
+      "--training-info", "--initialise", "--batch", "--seed",   "--threads-per-learner",
+      "--no-normalise"};
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !used.contains(option->get_name()))
+      throw Error(ErrorKind::usage, "{} has no effect with --training-info", option->get_name());
 }
 
 }  // namespace
@@ -56,11 +100,11 @@ Run add_train(CLI::App& app) {
   command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
       ->check(CLI::Range(0.0, 1.0));
   command
-      ->add_option(
-          "--evaluate-every", o->evaluate_every,
-          "epochs between evaluations, for example 0.25; by default the fewest whole ones with which evaluating\n"
-          "takes under 3 % of the time")
-      ->check(CLI::PositiveNumber);
+      ->add_option_function<std::string>(
+          "--evaluate-every", [o](const std::string& text) { o->evaluate_every = parse_interval(text); },
+          "epochs between evaluations, for example 0.25, or iterations: 500it; by default the fewest whole epochs\n"
+          "with which evaluating takes under 3 % of the time, if there are so many")
+      ->check(interval_text());
   command->add_option("--early-stop", o->early_stop, "stop after so many evaluations without a better one")
       ->check(CLI::Range(1, 1 << 20));
   add_averaging_options(*command, o->averaging);
@@ -80,11 +124,14 @@ Run add_train(CLI::App& app) {
       "  arbalest train lenet.onnx --data fashion-mnist -o trained.onnx\n"
       "  arbalest train resnet.onnx --data photos.npz --learners 4 --batch 8 --lr 0.05 --epochs 20 -o trained.onnx\n"
       "  arbalest train resnet.onnx --data photos.npz --freeze 'layer[1-3].*' --log run.jsonl -o trained.onnx");
-  return [o] {
+  return [o, command] {
     check_output(o->out);
     check_output(o->trace);
+    check_output(o->report.log);
     check_output(o->report.curves);
     o->model.seed = o->training.seed;
+    o->given = given_options(*command);
+    if (o->training_info) check_own_training(*command);
     if (o->training_info)
       return train_by_training_info(
           {o->model.path, o->data, o->out, o->epochs, o->holdout, o->initialise, o->training});

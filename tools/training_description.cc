@@ -28,15 +28,24 @@ void TrainingRun::describe() const {
   fmt::print("{:<12}  {}; {}\n", "machine", machine_text(), describe_training(o_.training));
   if (const std::string text = describe_tuning(tuning_); !text.empty()) fmt::print("{:<12}  {}\n", "tuner", text);
   if (average_) fmt::print("{:<12}  {}\n", "average", describe_averaging(o_.averaging));
-  if (!o_.evaluate_every && evaluation_interval() > 1)
+  if (const double epochs = evaluation_interval().epochs; !o_.evaluate_every && epochs > 1)
     fmt::print(
         "{:<12}  the test loss every {} epochs, to spend under 3 % of the time on it (--evaluate-every 1: each)\n",
-        "note", evaluation_interval());
+        "note", epochs);
+  if (const int64_t batch = session_.fixed_batch().value_or(1); data_.test.size() % batch > 0)
+    fmt::print("{:<12}  {} of the test examples do not fill a batch of {}, which the model fixes: they are left out\n",
+               "note", data_.test.size() % batch, batch);
   if (o_.resume && !found_) fmt::print("{:<12}  no checkpoint in {} yet: starting anew\n", "note", o_.checkpoints);
   if (!found_) return;
   for (const std::string& fault : found_->damaged) fmt::print("{:<12}  {}; using the one before\n", "note", fault);
-  fmt::print("{:<12}  {} {}, at iteration {}\n", "resume", continues() ? "continues" : "starts from the model of",
+  fmt::print("{:<12}  {} {}, at iteration {}\n", "resume", continued_ ? "continues" : "starts from the model of",
              found_->path, iterations_);
+  if (!continued_)
+    fmt::print("{:<12}  {}; what the learners had of their own is not used\n", "note",
+               continues() ? "its arrays are laid out for another processor, version or optimiser"
+                           : "it is of a run with other learners, batch, optimiser, averages or data");
+  if (const std::string changed = changed_options(); !changed.empty())
+    fmt::print("{:<12}  other options than the checkpoint's: {}\n", "note", changed);
 }
 
 nlohmann::json TrainingRun::start_facts() const {

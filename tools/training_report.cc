@@ -27,6 +27,17 @@ TrainingReport::TrainingReport(const ReportArguments& arguments, std::string tit
   if (!arguments.tensorboard.empty()) events_ = std::make_unique<EventFile>(arguments.tensorboard, resumed_at);
 }
 
+void TrainingReport::resume(std::vector<EpochRecord> records, int64_t iterations) {
+  records_ = std::move(records);
+  const double seen = records_.empty() ? 0 : records_.back().epoch;
+  log_.keep_if([seen, iterations](const nlohmann::json& event) {
+    const std::string kind = event.at("event");
+    if (kind == "progress" || kind == "start") return event.at("iteration") <= iterations;
+    if (kind == "epoch") return event.at("epoch") <= seen;
+    return kind != "end" || event.at("iterations") <= iterations;
+  });
+}
+
 void TrainingReport::start(const nlohmann::json& facts, const std::vector<nlohmann::json>& choice) {
   log_.write(facts);
   for (const nlohmann::json& decision : choice) log_.write(decision);

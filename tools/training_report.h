@@ -37,13 +37,14 @@ struct RunTimes {
 
 class TrainingReport {
  public:
-  // `resumed_at`: iterations that have run before; the log of these goes on.
+  // `resumed_at`: iterations that have run before; the log of these stays.
   TrainingReport(const ReportArguments& arguments, std::string title, bool resumed, int64_t resumed_at);
 
   bool wants_progress() const { return arguments_.log_every > 0 && (log_.active() || events_); }
   LiveLine& line() { return line_; }
   const std::vector<EpochRecord>& records() const { return records_; }
-  void set_records(std::vector<EpochRecord> records) { records_ = std::move(records); }
+  // Goes on after these evaluations and iterations; what the log has of later ones comes again.
+  void resume(std::vector<EpochRecord> records, int64_t iterations);
 
   // `choice`: how the learners were chosen, an event a decision.
   void start(const nlohmann::json& facts, const std::vector<nlohmann::json>& choice);

@@ -2,22 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 
 #include "onnx_import/edits/model_edits.h"
 #include "onnx_import/exporter.h"
+#include "tools/interrupt.h"
 
 namespace arbalest::tools {
 namespace {
 
 constexpr int64_t kIterationsOfEpoch = 10;  // at least, with as many learners as are chosen
+constexpr double kRounding = 1e-6;          // of an iteration: parts of an epoch add up with rounding errors
 
-std::atomic<int> interrupts = 0;
-void on_interrupt(int) {
-  if (++interrupts > 1) std::_Exit(130);  // asked twice: at once
+TrainOptions checked(TrainOptions o) {
+  check_averaging(o.averaging, o.epochs);
+  return o;
 }
 
 DataSplits open_training_data(const TrainOptions& o) {
@@ -36,21 +36,23 @@ ModelEvaluator::Options evaluation_options(const Session& s, const TrainOptions&
   return options;
 }
 
+bool better(double value, double than) { return std::isfinite(value) && (!std::isfinite(than) || value < than); }
+
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainOptions& o)
-    : o_(o),
+    : o_(checked(o)),
       data_(open_training_data(o)),
       checkpoints_(o.checkpoints.empty() ? nullptr
                                          : std::make_unique<CheckpointFolder>(o.checkpoints, o.checkpoints_kept)),
       found_(find_checkpoint()),
       session_(opened_session()),
       normalisation_(o.training.normalise ? measure(data_.train) : no_normalisation(data_.train)),
+      schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
+                static_cast<double>(o.epochs)),
       tuning_(choose_learners()),
       feed_(data_.train, session_, o_.training, normalisation_,
             static_cast<uint64_t>(first_iteration() * o.training.optimiser.accumulate)),
-      schedule_(schedule_options(o.training.optimiser), learning_rate(o.training.optimiser),
-                static_cast<double>(o.epochs)),
       trace_(o.trace.empty() ? nullptr : std::make_unique<Trace>()),
       trainer_(session_.training.graph, session_.batch(o.training.batch), cpu::kernel_set(), training_options(),
                [this](int learner, Replica& replica) { feed_.load(learner, replica); }),
@@ -58,11 +60,11 @@ TrainingRun::TrainingRun(const TrainOptions& o)
       evaluator_(session_.evaluation.graph, trainer_.plan().parameters(), trainer_.plan().states(), cpu::kernel_set(),
                  evaluation_options(session_, o_)),
       report_(o.report, fmt::format("{} on {}", std::filesystem::path(o.model.path).filename().string(), o.data),
-              o.resume, first_iteration()),
+              found_.has_value(), first_iteration()),
+      restarts_at_falls_(trainer_options(o_.training).restart.any()),
       begin_(Clock::now()) {
-  check_averaging(o.averaging, o.epochs);
   if (o.averaging.on()) average_.emplace(trainer_.plan(), o.averaging.ema);
-  if (trainer_options(o.training).restart.any())
+  if (restarts_at_falls_)
     for (const double epoch : schedule_.steps()) restarts_.push_back(std::max<int64_t>(1, iterations_until(epoch)));
   if (found_) restore();
   last_checkpoint_ = iterations_;
@@ -103,7 +105,12 @@ double TrainingRun::epochs_after(int64_t iterations) const {
 int64_t TrainingRun::iterations_until(double epochs) const {
   constexpr double kNever = 4e18;  // what is asked for later than any run lasts
   const double examples = epochs * static_cast<double>(data_.train.size());
-  return static_cast<int64_t>(std::min(kNever, std::ceil(examples / static_cast<double>(examples_of_step()))));
+  return static_cast<int64_t>(
+      std::min(kNever, std::ceil(examples / static_cast<double>(examples_of_step()) - kRounding)));
+}
+
+int64_t TrainingRun::iterations_of(const Interval& interval) const {
+  return interval.iterations > 0 ? interval.iterations : std::max<int64_t>(1, iterations_until(interval.epochs));
 }
 
 // The iteration, at most `last`, at which something is to be done while all streams rest.
@@ -114,11 +121,37 @@ int64_t TrainingRun::next_halt(int64_t last) const {
   return last;
 }
 
+double TrainingRun::part_end(int64_t part) const {
+  const Interval interval = evaluation_interval();
+  return std::min(static_cast<double>(o_.epochs), interval.iterations > 0
+                                                      ? epochs_after(part * interval.iterations)
+                                                      : static_cast<double>(part) * interval.epochs);
+}
+
+// Of a run that this one goes on with. One that continues bit for bit may still have to evaluate where it begins.
+bool TrainingRun::part_is_done(int64_t part) const {
+  const int64_t last = iterations_until(part_end(part));
+  const bool evaluated = !report_.records().empty() && last <= iterations_until(report_.records().back().epoch);
+  return evaluated || last < iterations_ || (last == iterations_ && !continued_);
+}
+
+void TrainingRun::train() {
+  const auto epochs = static_cast<double>(o_.epochs);
+  int64_t part = 1;
+  if (found_)
+    while (part_end(part) < epochs && part_is_done(part)) ++part;
+  if (found_ && part_is_done(part)) return;
+  while (train_until(part_end(part)))
+    while (iterations_until(part_end(part)) <= iterations_) ++part;  // each trains at least one iteration
+  if (checkpoints_ && last_checkpoint_ < iterations_) write_checkpoint();
+  if (checkpoints_) checkpoints_->wait();
+}
+
 // Runs in chunks of about a fifth of a second, so that the line lives and Ctrl-C is heard.
 bool TrainingRun::train_until(double epoch) {
   const int64_t last = iterations_until(epoch);
   int64_t chunk = 1;
-  while (iterations_ < last && !interrupts) {
+  while (iterations_ < last && !interrupted()) {
     const int64_t count = std::min(chunk, next_halt(last) - iterations_);
     const double before = times_.training;
     advance(count);
@@ -128,11 +161,17 @@ bool TrainingRun::train_until(double epoch) {
                                 2 * chunk);
     show(epoch);
   }
-  if (interrupts && checkpoints_) write_checkpoint();  // before the part ends, which it did not
+  if (iterations_ < last && checkpoints_) write_checkpoint();  // before the part ends, which it did not
   finish_part(epoch);
-  const EpochRecord& record = report_.records().back();
-  if (o_.early_stop > 0 && record.epoch - best_->epoch > o_.early_stop * evaluation_interval() - 1e-9) return false;
-  return !interrupts && !(o_.target_accuracy > 0 && record.accuracy.value_or(0) >= o_.target_accuracy);
+  if (iterations_ >= iterations_until(static_cast<double>(o_.epochs))) return false;
+  if (interrupted()) {
+    stopped_ = "by a signal";
+  } else if (o_.target_accuracy > 0 && report_.records().back().accuracy.value_or(0) >= o_.target_accuracy) {
+    stopped_ = "by --target-accuracy";
+  } else if (o_.early_stop > 0 && evaluations_since_best() >= o_.early_stop) {
+    stopped_ = fmt::format("by --early-stop: {} evaluations without a better one", o_.early_stop);
+  }
+  return stopped_.empty();
 }
 
 // In one go, but for stops after which the model enters its average: these depend on iterations only, not on timing.
@@ -170,7 +209,7 @@ void TrainingRun::at_halt() {
 
 void TrainingRun::finish_part(double epoch) {
   EpochRecord record;
-  record.epoch = epoch;
+  record.epoch = std::min(epoch, epochs_after(iterations_));
   record.seconds = part_.seconds;
   record.loss = part_.loss();
   record.images_per_second = part_.iterations_per_second() * static_cast<double>(examples_of_step());
@@ -182,15 +221,25 @@ void TrainingRun::finish_part(double epoch) {
 bool TrainingRun::improved(const EpochRecord& record) const {
   if (!best_) return true;
   if (record.accuracy && best_->accuracy) return *record.accuracy > *best_->accuracy;
-  return record.evaluation_loss < best_->evaluation_loss;
+  return better(record.evaluation_loss.value_or(NAN), best_->evaluation_loss.value_or(NAN));
 }
 
-double TrainingRun::evaluation_interval() const {
+int TrainingRun::evaluations_since_best() const {
+  const std::vector<EpochRecord>& all = report_.records();
+  return static_cast<int>(
+      std::count_if(all.begin(), all.end(), [this](const EpochRecord& r) { return r.epoch > best_->epoch; }));
+}
+
+// The fewest whole epochs with which all evaluations of the run, the last one too, take less than this part of its
+// time.
+Interval TrainingRun::evaluation_interval() const {
   if (o_.evaluate_every) return *o_.evaluate_every;
-  constexpr double kMost = 0.03;        // part of the training time
+  constexpr double kMost = 0.03;
   constexpr double kForward = 1.0 / 3;  // of a training step
-  const double examples = static_cast<double>(data_.test.size()) / static_cast<double>(data_.train.size());
-  return std::max(1.0, std::ceil(kForward * examples / kMost));
+  const double once = kForward * static_cast<double>(data_.test.size()) / static_cast<double>(data_.train.size());
+  const auto evaluations = static_cast<int64_t>(kMost * static_cast<double>(o_.epochs) / once);
+  if (evaluations == 0) return {static_cast<double>(o_.epochs)};
+  return {static_cast<double>((o_.epochs + evaluations - 1) / evaluations)};
 }
 
 void TrainingRun::evaluate(EpochRecord& record) {
@@ -207,8 +256,7 @@ void TrainingRun::evaluate(EpochRecord& record) {
   if (best) best_ = record;
   if (best && o_.keep_best) best_tensors_ = trainer_.tensors(view);
   if (best || !o_.keep_best) confusion_ = e.confusion;
-  const bool restarts = trainer_options(o_.training).restart.any();
-  if (schedule_.observe(e.loss) && restarts) trainer_.restart();
+  if (schedule_.observe(e.loss) && restarts_at_falls_) trainer_.restart();
   report_.evaluated(record, iterations_, e);
 }
 
@@ -224,6 +272,11 @@ void TrainingRun::write_model() {
                o_.out);
 }
 
+std::string TrainingRun::written_model() const {
+  if (!best_tensors_.empty()) return fmt::format("the best model, of epoch {:g}", best_->epoch);
+  return fmt::format("the {}model of iteration {}", average_ && average_->count() > 0 ? "averaged " : "", iterations_);
+}
+
 void TrainingRun::write_trace() const {
   if (trace_) trace_->write(o_.trace);
 }
@@ -237,23 +290,17 @@ RunTimes TrainingRun::times() const {
 int TrainingRun::run() {
   describe();
   report_.start(start_facts(), to_json(tuning_));
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  listen_for_interrupts();
   begin_ = Clock::now();
-  const auto epochs = static_cast<double>(o_.epochs);
   try {
-    for (double last = report_.records().empty() ? 0 : report_.records().back().epoch; last < epochs;) {
-      last = std::min(epochs, last + evaluation_interval());
-      if (!train_until(last)) break;
-    }
-    if (checkpoints_) checkpoints_->wait();
+    train();
   } catch (const Error& e) {
     report_.line().clear();
     write_trace();
     if (!trainer_.has_kept()) throw;
     trainer_.restore_kept();
     write_model();
-    throw Error(e.kind(), "{}; {} holds the model of iteration {}", e.what(), o_.out, iterations_);
+    throw Error(e.kind(), "{}; {} holds {}", e.what(), o_.out, written_model());
   }
   const RunTimes spent = times();
   report_.line().clear();
@@ -261,11 +308,11 @@ int TrainingRun::run() {
   if (!confusion_.empty()) fmt::print("{}\n", confusion_text(confusion_));
   write_model();
   write_trace();
-  if (interrupts) fmt::print("stopped by a signal after iteration {}; ", iterations_);
+  if (!stopped_.empty()) fmt::print("stopped after iteration {} {}\n", iterations_, stopped_);
   if (o_.keep_best && best_) fmt::print("best after epoch {:g}; ", best_->epoch);
   fmt::print("wrote {} after {} of training\n", o_.out, duration(spent.training));
-  report_.end({{"iterations", iterations_}, {"interrupted", interrupts > 0}, {"output", o_.out}}, spent,
-              o_.target_accuracy);
+  report_.end({{"iterations", iterations_}, {"interrupted", interrupted()}, {"stopped", stopped_}, {"output", o_.out}},
+              spent, o_.target_accuracy);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "sync/schedule.h"
 #include "tools/averaging.h"
 #include "tools/dataset_feed.h"
+#include "tools/interval.h"
 #include "tools/meter.h"
 #include "tools/session.h"
 #include "tools/training_options.h"
@@ -29,14 +30,15 @@ struct TrainOptions {
   std::string data, out, trace;
   double holdout = 0.1, target_accuracy = 0;
   int64_t epochs = 5;
-  std::optional<double> evaluate_every;  // epochs; none: as many as keep it cheap
-  int early_stop = 0;                    // evaluations without progress; 0: never
+  std::optional<Interval> evaluate_every;  // none: as many epochs as keep it cheap
+  int early_stop = 0;                      // evaluations without progress; 0: never
   bool keep_best = false;
-  std::string checkpoints;      // folder; empty: none
-  double checkpoint_every = 1;  // epochs
+  std::string checkpoints;  // folder; empty: none
+  Interval checkpoint_every;
   int checkpoints_kept = 2;
   bool resume = false;
   bool inference_form = false, training_info = false, initialise = false;
+  std::map<std::string, std::string> given;  // options on which the trained weights depend, as the user wrote them
 };
 
 class TrainingRun {
@@ -50,12 +52,15 @@ class TrainingRun {
 
   // training_checkpoint.cc
   std::optional<FoundCheckpoint> find_checkpoint();
-  bool continues() const;  // the checkpoint is of a run with these options
+  bool continues() const;  // the checkpoint is of learners as these
   int64_t first_iteration() const;
   Session opened_session();
-  std::string identity() const;  // the options on which bits depend
+  std::string identity() const;  // what shapes the learners' arrays and their batches
   void restore();
+  bool restore_learners();  // false: their arrays are others
+  void restore_progress(const nlohmann::json& progress);
   void restore_best(const nlohmann::json& progress);
+  std::string changed_options() const;  // since the checkpoint: "--lr 0.01 (was 0.02)"
   void write_checkpoint();
 
   // training_description.cc
@@ -67,24 +72,30 @@ class TrainingRun {
   Tuning choose_learners();
   TrainerOptions training_options() const;
 
-  bool train_until(double epoch);  // false: stop
+  void train();
+  bool part_is_done(int64_t part) const;
+  double part_end(int64_t part) const;  // epochs; the first part is 1, each ends with an evaluation
+  bool train_until(double epoch);       // false: stop
   int64_t next_halt(int64_t last) const;
   void advance(int64_t count);
   void at_halt();
   void finish_part(double epoch);
   void evaluate(EpochRecord& record);
-  double evaluation_interval() const;  // epochs
+  Interval evaluation_interval() const;
   bool improved(const EpochRecord& record) const;
+  int evaluations_since_best() const;
 
   ModelView model();  // the one that is evaluated
   void write_model();
+  std::string written_model() const;  // "the best model, of epoch 3"
   void write_trace() const;
   RunTimes times() const;
 
   double learning_rate_of(int64_t iteration) const;
   int64_t iterations_until(double epochs) const;
+  int64_t iterations_of(const Interval& interval) const;
   double epochs_after(int64_t iterations) const;
-  int64_t checkpoint_interval() const { return std::max<int64_t>(1, iterations_until(o_.checkpoint_every)); }
+  int64_t checkpoint_interval() const { return iterations_of(o_.checkpoint_every); }
   int64_t progress_interval() const { return std::max<int64_t>(1, iterations_until(o_.report.log_every)); }
   int64_t examples_of_step() const { return o_.training.step_examples(); }
 
@@ -94,19 +105,22 @@ class TrainingRun {
   std::optional<FoundCheckpoint> found_;
   Session session_;
   Normalisation normalisation_;
+  Schedule schedule_;
   Tuning tuning_;
   TrainingFeed feed_;
-  Schedule schedule_;
   std::unique_ptr<Trace> trace_;
   Trainer trainer_;
   std::optional<ModelAverage> average_;
   EvaluationFeed test_;
   ModelEvaluator evaluator_;
   TrainingReport report_;
+  const bool restarts_at_falls_;   // of the learning rate
   std::vector<int64_t> restarts_;  // iterations still to come before which the averaging begins anew
   int64_t iterations_ = 0, last_checkpoint_ = 0;
-  Meter part_, progress_;  // since the last evaluation, and the last message of progress
-  RunTimes times_;         // but for wall, which is that of runs before this one
+  bool continued_ = false;  // bit for bit, from the checkpoint
+  std::string stopped_;     // before all epochs: why
+  Meter part_, progress_;   // since the last evaluation, and the last message of progress
+  RunTimes times_;          // but for wall, which is that of runs before this one
   Clock::time_point begin_;
   std::optional<EpochRecord> best_;
   Tensors best_tensors_;

@@ -1,12 +1,14 @@
 #include "graph/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -15,10 +17,12 @@
 namespace arbalest {
 namespace {
 
+constexpr const char* kTemporary = ".arbalest-";
+
 // Unique in the process by a counter, among processes by the process number; the final name may be too long to extend.
 std::string temporary_name(const std::string& folder) {
   static std::atomic<unsigned> count{0};
-  return fmt::format("{}/.arbalest-{}-{}.tmp", folder, ::getpid(), count++);
+  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), count++);
 }
 
 }  // namespace
@@ -73,6 +77,15 @@ void AtomicFile::commit() {
   // The new name survives a power failure only when the folder is on the disk too; not every file system can do that.
   const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder) ::fsync(folder.get());
+}
+
+void remove_abandoned_files(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kTemporary) || !name.ends_with(".tmp")) continue;
+    const pid_t writer = std::atoi(name.c_str() + std::strlen(kTemporary));
+    if (writer > 0 && ::kill(writer, 0) != 0 && errno == ESRCH) ::unlink(entry.path().c_str());
+  }
 }
 
 }  // namespace arbalest

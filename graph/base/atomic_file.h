@@ -36,4 +36,7 @@ class AtomicFile {
   FileDescriptor file_;
 };
 
+// Removes the temporary files that processes of this machine left in the folder when they were killed.
+void remove_abandoned_files(const std::string& folder);
+
 }  // namespace arbalest

@@ -20,9 +20,10 @@ import tempfile
 TARGETS = {"fashion-mnist": 0.90, "mnist": 0.99}
 MAX_EPOCHS = 8
 # (batch of the whole step, learning rate)
-TORCH = [(64, 0.02), (128, 0.02), (128, 0.03)]
+TORCH = [(32, 0.01), (64, 0.02), (128, 0.02), (128, 0.03), (256, 0.05)]
 # (learners, batch of a learner, options)
-OURS = [(2, 16, "--sync sma --lr 0.01"), (2, 32, "--sync sma --lr 0.02"), (2, 16, "--sync ssgd --lr 0.01")]
+OURS = [(2, 16, "--sync sma --lr 0.01"), (2, 32, "--sync sma --lr 0.02"), (2, 64, "--sync sma --lr 0.03"),
+        (2, 16, "--sync ssgd --lr 0.01"), (2, 64, "--sync ssgd --lr 0.03")]
 
 
 def torch(args, data, point, seed):

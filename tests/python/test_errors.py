@@ -19,6 +19,13 @@ def fails(arbalest, *arguments, code=1):
     return done.stderr
 
 
+def misused(arbalest, *arguments):
+    """The message about options that make no sense, whatever the files."""
+    done = subprocess.run([arbalest.path, *map(str, arguments)], cwd=arbalest.folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and done.stderr.endswith("Run with --help for more information.\n"), done.stdout + done.stderr
+    return done.stderr
+
+
 @pytest.fixture
 def lenet(arbalest):
     arbalest("new", "lenet", "-o", "model.onnx")
@@ -72,6 +79,30 @@ def test_options(arbalest, lenet, data):
     assert "momentum" in message
     message = fails(arbalest, *train, "-o", "out.onnx", "--freeze", "*")
     assert "nothing to train" in message
+    for interval in ("0", "-1", "many", "1.5it", "0it", "inf", "it"):
+        assert f"'{interval}'" in misused(arbalest, *train, "-o", "out.onnx", "--evaluate-every", interval)
+    assert "--checkpoint" in misused(arbalest, *train, "-o", "out.onnx", "--checkpoint-every", "0.5")
+    message = fails(arbalest, *train, "-o", "out.onnx", "--training-info", "--epochs", 1, "--early-stop", 3, code=2)
+    assert "--early-stop has no effect" in message
+    message = fails(arbalest, "simulate", lenet, "--learners", 1, "--time", "lern=10", "--iterations", 5, code=2)
+    assert "lern" in message and "learn, " in message
+
+
+def test_fewer_examples_than_a_fixed_batch(arbalest, data):
+    draw = np.random.default_rng(1)
+    tensor = lambda name, *dims: onnx.numpy_helper.from_array(draw.standard_normal(dims).astype(np.float32), name)
+    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["h"]), helper.make_node("Add", ["h", "rows"], ["y"])]
+    value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, *dims])
+    graph = helper.make_graph(nodes, "g", [value("x", 1, 28, 28)], [value("y", 10)], [tensor("w", 784, 10), tensor("rows", 64, 10)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), arbalest.folder / "fixed.onnx")
+    arrays = dict(np.load(data))
+    few = save(arbalest.folder / "few.npz", **{**arrays, "x_test": arrays["x_test"][:50], "y_test": arrays["y_test"][:50]})
+    message = fails(arbalest, "train", "fixed.onnx", "--data", few, "--batch", 64, "--learners", 1, "-o", "out.onnx", code=2)
+    assert "batch of 64" in message and "50 examples" in message
+    message = fails(arbalest, "eval", "fixed.onnx", "--data", few, code=2)
+    assert "batch of 64" in message and "50 examples" in message
+    text = arbalest("train", "fixed.onnx", "--data", data, "--batch", 64, "--learners", 1, "--epochs", 1, "-o", "out.onnx")
+    assert "44 of the test examples do not fill a batch of 64" in text  # 300 - 4 x 64
 
 
 def test_a_loss_that_is_not_finite_keeps_the_last_good_model(arbalest, lenet, data):

@@ -90,6 +90,39 @@ TEST(Schedule, PlateauWaitsThenFalls) {
   EXPECT_EQ(plateau.state().best, 0.5);
 }
 
+TEST(Schedule, PlateauAtItsFloorDoesNotFall) {
+  ScheduleOptions o = schedule_of(ScheduleKind::plateau);
+  o.patience = 1;
+  o.floor = 0.05;
+  Schedule plateau(o, 0.4, 10);
+  std::vector<bool> falls;
+  for (int i = 0; i < 9; ++i) falls.push_back(plateau.observe(1));
+  EXPECT_EQ(falls, (std::vector<bool>{false, false, true, false, true, false, false, false, false}));
+  EXPECT_NEAR(plateau.rate_at(9), 0.02, 1e-15);
+}
+
+TEST(Schedule, StepsAtPartsOfAnEpoch) {
+  ScheduleOptions o = schedule_of(ScheduleKind::step);
+  o.step = 0.1;
+  o.gamma = 0.5;
+  const Schedule steps(o, 1, 1);
+  EXPECT_EQ(steps.steps().size(), 9u);
+  EXPECT_DOUBLE_EQ(steps.rate_at(0.3), 0.125);  // 0.3 / 0.1 is less than 3 in binary
+  EXPECT_DOUBLE_EQ(steps.rate_at(0.1 * 7), 1.0 / 128);
+}
+
+// During a warm-up the rate rises; where it ends, all the falls so far come at once.
+TEST(Schedule, FallsDuringTheWarmupComeAtItsEnd) {
+  ScheduleOptions o = schedule_of(ScheduleKind::step);
+  o.step = 2;
+  o.warmup = 5;
+  EXPECT_EQ(Schedule(o, 1, 10).steps(), (std::vector<double>{5, 6, 8}));
+  o.warmup = 4;
+  EXPECT_EQ(Schedule(o, 1, 10).steps(), (std::vector<double>{4, 6, 8}));
+  o.warmup = 1;
+  EXPECT_EQ(Schedule(o, 1, 10).steps(), (std::vector<double>{2, 4, 6, 8}));
+}
+
 TEST(Schedule, RefusesWrongOptions) {
   ScheduleOptions o = schedule_of(ScheduleKind::multi_step);
   EXPECT_THROW(Schedule(o, 0.1, 10), Error);
@@ -100,6 +133,9 @@ TEST(Schedule, RefusesWrongOptions) {
   EXPECT_THROW(Schedule(o, 0.1, 10), Error);
   o = {};
   o.warmup = -1;
+  EXPECT_THROW(Schedule(o, 0.1, 10), Error);
+  o = schedule_of(ScheduleKind::step);
+  o.step = 1e-12;  // more falls than memory
   EXPECT_THROW(Schedule(o, 0.1, 10), Error);
 }
 

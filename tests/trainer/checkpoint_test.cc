@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -47,27 +50,37 @@ TEST(CheckpointFile, ComesBack) {
   EXPECT_EQ(back.arrays, example("12").arrays);
 }
 
+// Also in its version: else a good checkpoint before it would not be used.
 TEST(CheckpointFile, EveryFlippedByteAndEveryCutIsFound) {
   const TemporaryFolder folder;
   write_checkpoint(example("12"), folder / "c");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(folder / "c"));
-  for (int64_t i = 0; i < size; i += 7) {
+  const auto damaged = testing::AnyOf(testing::HasSubstr("damaged"), testing::HasSubstr("not a checkpoint"));
+  for (int64_t i = 0; i < size; ++i) {
     std::filesystem::copy_file(folder / "c", folder / "d", std::filesystem::copy_options::overwrite_existing);
     flip_byte(folder / "d", i);
-    EXPECT_NE(refusal(folder / "d"), "") << i;
+    EXPECT_THAT(refusal(folder / "d"), damaged) << i;
     std::filesystem::resize_file(folder / "d", static_cast<uintmax_t>(i));
-    EXPECT_NE(refusal(folder / "d"), "") << i;
+    EXPECT_THAT(refusal(folder / "d"), damaged) << i;
   }
+}
+
+// A whole file of that version: with its checksum.
+void write_with_version(const std::string& path, char version) {
+  write_checkpoint(example("12"), path);
+  std::string content = read_file(path);
+  content[20] = version;
+  content.resize(content.size() - 4);
+  const auto sum = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
+  content.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  write_file(path, content);
 }
 
 TEST(CheckpointFile, AnotherVersionIsRefusedByName) {
   const TemporaryFolder folder;
   for (const char version : {1, 9}) {
-    write_checkpoint(example("12"), folder / "c");
-    std::fstream file(folder / "c", std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(20);
-    file.put(version);
-    file.close();
+    write_with_version(folder / "c", version);
     EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr(version == 9 ? "version 9" : "version 1"));
     EXPECT_THAT(refusal(folder / "c"), testing::HasSubstr(version == 9 ? "a newer program" : "an older program"));
   }
@@ -94,6 +107,33 @@ TEST(CheckpointFolder, KeepsTheNewestAndStepsOverDamage) {
   EXPECT_THROW(checkpoints.newest(), Error);
 }
 
+// A run that goes on from an older one, as the newest was damaged, keeps what it writes.
+TEST(CheckpointFolder, KeepsWhatWasJustWritten) {
+  const TemporaryFolder folder;
+  CheckpointFolder checkpoints(folder / "run", 1);
+  checkpoints.write(example("900"), 900);
+  checkpoints.wait();
+  flip_byte(checkpoints.newest()->path, 300);
+  for (const int examples : {800, 850}) checkpoints.write(example(std::to_string(examples)), examples);
+  checkpoints.wait();
+  EXPECT_EQ(checkpoints.newest()->checkpoint.fact("iteration"), "850");
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/checkpoint-000000000000800.arbalest"));
+}
+
+TEST(CheckpointFolder, RemovesWhatKilledWritersLeft) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  const std::string abandoned = folder / fmt::format(".arbalest-{}-0.tmp", child);
+  const std::string others = folder / fmt::format(".arbalest-{}-7.tmp", getppid());
+  write_file(abandoned, "a part");
+  write_file(others, "of a process that lives");
+  EXPECT_TRUE(CheckpointFolder(folder / "", 2).empty());
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+  EXPECT_TRUE(std::filesystem::exists(others));
+}
+
 TrainerOptions adam_options(int learners, SyncKind sync) {
   TrainerOptions o;
   o.learners = learners;
@@ -105,7 +145,7 @@ TrainerOptions adam_options(int learners, SyncKind sync) {
 
 // Stops after 6 of 14 iterations and goes on in another trainer.
 std::map<std::string, HostTensor> interrupted(const SmallModel& model, TrainerOptions options) {
-  const auto load = stream_loader(options.learners, 2, 4);
+  const auto load = stream_loader(options.devices * options.learners, 2, 4);
   Checkpoint checkpoint;
   {
     Trainer first(model.training, model.batch(2), cpu::kernel_set(), options, load);
@@ -125,14 +165,17 @@ std::map<std::string, HostTensor> interrupted(const SmallModel& model, TrainerOp
 TEST(TrainerCheckpoint, ContinuesBitForBit) {
   const SmallModel model = small_model("resnet8", {3, 8, 8}, 4);
   for (const SyncKind sync : {SyncKind::none, SyncKind::ssgd, SyncKind::sma, SyncKind::easgd, SyncKind::local,
-                              SyncKind::slowmo, SyncKind::diloco}) {
-    for (const int learners : {1, 3}) {
-      const TrainerOptions options = adam_options(learners, sync);
-      Trainer whole(model.training, model.batch(2), cpu::kernel_set(), options, stream_loader(learners, 2, 4));
+                              SyncKind::hierarchical, SyncKind::slowmo, SyncKind::diloco}) {
+    for (const auto& [devices, learners] : {std::pair{1, 1}, {1, 3}, {2, 2}}) {
+      TrainerOptions options = adam_options(learners, sync);
+      options.devices = devices;
+      options.hierarchical.tau = options.local.tau = options.slowmo.tau = options.diloco.tau = 2;
+      Trainer whole(model.training, model.batch(2), cpu::kernel_set(), options,
+                    stream_loader(devices * learners, 2, 4));
       whole.run(3);
       whole.restart();
       whole.run(11);
-      EXPECT_EQ(interrupted(model, options), whole.trained()) << learners;
+      EXPECT_EQ(interrupted(model, options), whole.trained()) << devices << " x " << learners;
     }
   }
 }
