@@ -71,6 +71,11 @@ struct TaskCommand {
 std::vector<TaskCommand> compile(const TaskGraph& graph, int level);
 inline std::vector<TaskCommand> compile(const TaskGraph& graph) { return compile(graph, graph.highest_level()); }
 
+// For each task of a level, the other streams for whose earlier iterations it has to wait when the level changes: those
+// with a task of any level that is in conflict with it, less those for which a task before it on its stream waits.
+// Memories that alternate count as one: which of them an earlier iteration touched depends on its number.
+std::vector<std::vector<int>> streams_before(const TaskGraph& graph, int level);
+
 // Tasks with their ranges, hazards, and each stream's program.
 std::string to_text(const TaskGraph& graph);
 // The tasks of an iteration as a drawing in the DOT language: a box a stream, its order, and the waits (dashed: for the

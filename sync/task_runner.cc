@@ -16,6 +16,7 @@ TaskRunner::TaskRunner(TaskGraph graph, int64_t first_iteration, int iterations_
   }
   for (int level = 0; level <= graph_.highest_level(); ++level) {
     commands_.push_back(compile(graph_, level));
+    before_.push_back(streams_before(graph_, level));
     for (const TaskCommand& c : commands_.back()) {
       std::unique_ptr<Event>& event = ended_[static_cast<size_t>(c.task)];
       if (c.kind != CommandKind::record || event) continue;
@@ -48,22 +49,13 @@ void TaskRunner::launch() {
     if (failed_.load(std::memory_order_relaxed)) synchronize();
   }
   const int level = graph_.level_of(next_iteration());
-  if (level != level_) change_level(level);
+  if (level != level_) {
+    level_ = level;
+    level_since_ = launched_;
+  }
   for (const TaskCommand& command : commands_[static_cast<size_t>(level)]) issue(command);
   ++launched_;
   for (size_t i = 0; i < iteration_ended_.size(); ++i) graph_.streams()[i]->record(*iteration_ended_[i], launched_);
-}
-
-void TaskRunner::change_level(int level) {
-  level_ = level;
-  level_since_ = launched_;
-  if (launched_ == 0) return;
-  const std::vector<Stream*>& streams = graph_.streams();
-  for (size_t i = 0; i < streams.size(); ++i) {
-    for (size_t j = 0; j < streams.size(); ++j) {
-      if (i != j) streams[i]->wait(*iteration_ended_[j], launched_);
-    }
-  }
 }
 
 void TaskRunner::issue(const TaskCommand& command) {
@@ -76,6 +68,10 @@ void TaskRunner::issue(const TaskCommand& command) {
       return;
     }
     case CommandKind::run:
+      if (launched_ > 0 && launched_ == level_since_) {
+        for (const int other : before_[static_cast<size_t>(level_)][task])
+          stream.wait(*iteration_ended_[static_cast<size_t>(other)], launched_);
+      }
       stream.run(work_[task], next_iteration());
       return;
     case CommandKind::record:

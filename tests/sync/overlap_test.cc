@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <map>
-#include <set>
 
-#include "sync/recording_device.h"
+#include "tests/sync/happens_before.h"
 #include "tests/sync/synthetic_learners.h"
 
 namespace arbalest {
@@ -18,48 +16,32 @@ SyntheticLearners::Options with_synchronising_streams() {
   return options;
 }
 
-// (task, iteration) of all that must have ended before a task begins, by streams and waits alone.
-using Ended = std::set<std::pair<std::string, int64_t>>;
+class Overlap : public testing::TestWithParam<int64_t> {};  // tau
 
-std::map<std::pair<std::string, int64_t>, Ended> happens_before(const TaskGraph& graph, int64_t iterations) {
-  std::map<int, Ended> on_stream;
-  std::map<std::pair<int, int64_t>, Ended> recorded;
-  std::map<std::pair<std::string, int64_t>, Ended> before;
-  const std::vector<TaskCommand> commands = compile(graph);
-  for (int64_t t = 0; t < iterations; ++t) {
-    for (const TaskCommand& c : commands) {
-      Ended& now = on_stream[c.stream];
-      const std::pair<std::string, int64_t> task{graph.tasks()[static_cast<size_t>(c.task)].name, t};
-      if (c.kind == CommandKind::record) recorded[{c.task, t}] = now;
-      if (c.kind == CommandKind::wait && t >= c.lag) {
-        const Ended& waited = recorded[{c.task, t - c.lag}];
-        now.insert(waited.begin(), waited.end());
-      }
-      if (c.kind != CommandKind::run) continue;
-      before[task].insert(now.begin(), now.end());
-      now.insert(task);
-    }
-  }
-  return before;
-}
-
-TEST(Overlap, NothingOrdersAGlobalSynchronisationAndTheNextForwardAndBackward) {
-  SyntheticLearners learners(2, 2, with_synchronising_streams());
+TEST_P(Overlap, NothingOrdersAGlobalSynchronisationAndTheNextForwardAndBackward) {
+  constexpr int64_t kIterations = 12;
+  const int64_t tau = GetParam();
+  RecordingDevice device;
+  SyntheticLearners::Options options = with_synchronising_streams();
+  options.device = &device;
+  SyntheticLearners learners(2, 2, options);
   const auto collective = make_local_collective();
-  const auto sma = make_sma(learners.view(), *collective, {});
-  TaskGraph graph;
-  sma->add_tasks(graph);
-  auto before = happens_before(graph, 4);
+  const auto sma = make_sma(learners.view(), *collective, {{}, 0.9, tau});
+  const auto runner = make_runner(*sma);
+  for (int64_t t = 0; t < kIterations; ++t) runner->launch();
+  HappensBefore before = happens_before(device.commands);
   for (const char* global : {"all-reduce", "average"}) {
-    for (int j = 0; j < 4; ++j) {
-      const std::string learn = "learn " + std::to_string(j);
-      for (int64_t t = 0; t < 3; ++t) {
-        EXPECT_FALSE((before[{learn, t + 1}].count({global, t})))
-            << learn << " of " << t + 1 << " waits for " << global;
-        EXPECT_FALSE((before[{global, t}].count({learn, t + 1}))) << global << " of " << t << " waits for " << learn;
+    for (int64_t t = tau - 1; t + 1 < kIterations; t += tau) {
+      ASSERT_TRUE(before.contains({global, t}));
+      for (int j = 0; j < 4; ++j) {
+        const std::string learn = "learn " + std::to_string(j), update = "update " + std::to_string(j);
+        EXPECT_FALSE((before[{learn, t + 1}].contains({global, t}))) << learn << " of " << t + 1 << ": " << global;
+        EXPECT_FALSE((before[{global, t}].contains({learn, t + 1}))) << global << " of " << t << ": " << learn;
+        EXPECT_TRUE((before[{global, t}].contains({update, t - 1})) || t == 0);  // whose weights are in it
+        if (t + tau < kIterations) {
+          EXPECT_TRUE((before[{update, t + tau}].contains({global, t})));  // whose z it needs
+        }
       }
-      const std::string update = "update " + std::to_string(j);
-      EXPECT_TRUE((before[{update, 2}].count({"average", 1})));  // whose z it needs
     }
   }
 }
@@ -89,8 +71,8 @@ class PatientCollective : public Collective {
   std::atomic<int> lonely_{0};
 };
 
-TEST(Overlap, LearnersRunWhileTheGlobalSynchronisationDoes) {
-  constexpr int kIterations = 20;
+TEST_P(Overlap, LearnersRunWhileTheGlobalSynchronisationDoes) {
+  constexpr int kIterations = 24;  // the last one synchronises
   SyntheticLearners learners(2, 1, with_synchronising_streams());
   PatientCollective collective([&](int64_t t) {
     if (t + 1 == kIterations) return true;  // nobody will come
@@ -101,12 +83,14 @@ TEST(Overlap, LearnersRunWhileTheGlobalSynchronisationDoes) {
     }
     return true;
   });
-  const auto sma = make_sma(learners.view(), collective, {});
+  const auto sma = make_sma(learners.view(), collective, {{}, 0.9, GetParam()});
   run(*make_runner(*sma), kIterations);
   EXPECT_EQ(collective.lonely(), 0);
 }
 
-TEST(Overlap, LearnersWithoutATurnToSynchroniseDoNotWaitForEachOther) {
+INSTANTIATE_TEST_SUITE_P(Tau, Overlap, testing::Values(1, 2, 3));
+
+TEST(Levels, LearnersWithoutATurnToSynchroniseDoNotWaitForEachOther) {
   SyntheticLearners learners(1, 3, {});
   const auto collective = make_local_collective();
   const auto local = make_local(learners.view(), *collective, {4, StatesAtSync::keep});

@@ -42,6 +42,8 @@ class SyntheticLearners {
     int threads = 1;
     int longest_sleep_us = 0;            // at random in every task of a learner
     bool synchronising_streams = false;  // a stream a device for it, as a GPU has; otherwise the learners' own
+    Device* device = nullptr;            // of all streams; null: CPU devices
+    OptimiserOptions optimiser = momentum_sgd();
   };
 
   SyntheticLearners(int devices, int learners_per_device, const Options& options)
@@ -53,9 +55,9 @@ class SyntheticLearners {
     const auto learners = static_cast<size_t>(devices * learners_per_device);
     arrays_ = std::vector<Arrays>(learners);
     for (int d = 0; d < devices; ++d) {
-      devices_.push_back(make_cpu_device());
       DeviceLearners group;
-      group.device = devices_.back().get();
+      group.device = options.device;
+      if (options.device == nullptr) group.device = devices_.emplace_back(make_cpu_device()).get();
       for (int m = 0; m < learners_per_device; ++m)
         add_learner(group, static_cast<size_t>(d * learners_per_device + m));
       if (options.synchronising_streams) {

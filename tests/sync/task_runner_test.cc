@@ -12,6 +12,7 @@
 #include "graph/base/error.h"
 #include "sync/recording_device.h"
 #include "tests/exec/random_tasks.h"
+#include "tests/sync/happens_before.h"
 
 namespace arbalest {
 namespace {
@@ -102,9 +103,6 @@ TEST(TaskRunner, RandomGraphsGiveWhatProgramOrderGives) {
   }
 }
 
-// What must have ended before a command, by its stream and the events that it waited for.
-using Happened = std::set<std::pair<size_t, int64_t>>;  // (task, iteration)
-
 TEST(TaskRunner, CommandsOrderEveryConflict) {
   constexpr int64_t kIterations = 5;
   std::mt19937 random(22);
@@ -117,39 +115,56 @@ TEST(TaskRunner, CommandsOrderEveryConflict) {
       TaskRunner runner(make_graph(iteration, streams, [](size_t, int64_t) {}));
       for (int64_t t = 0; t < kIterations; ++t) runner.launch();
     }
-    std::map<std::string, Happened> on_stream;
-    std::map<std::pair<int, uint64_t>, Happened> at_event;
-    std::map<std::pair<size_t, int64_t>, Happened> before;
-    for (const RecordedCommand& c : device.commands) {
-      Happened& now = on_stream[c.stream];
-      if (c.kind == RecordedCommand::run) {
-        const std::pair<size_t, int64_t> task{std::stoul(c.work), static_cast<int64_t>(c.value)};
-        before[task] = now;
-        now.insert(task);
-      } else if (c.kind == RecordedCommand::record) {
-        at_event[{c.event, c.value}] = now;
-      } else {
-        const auto event = at_event.find({c.event, c.value});
-        ASSERT_NE(event, at_event.end()) << "a wait was issued before its record";
-        now.insert(event->second.begin(), event->second.end());
-      }
-    }
+    const HappensBefore before = happens_before(device.commands);
     size_t running = 0;
     for (int64_t t = 0; t < kIterations; ++t) {
       for (size_t i = 0; i < iteration.tasks.size(); ++i) running += iteration.runs(i, t);
     }
     ASSERT_EQ(before.size(), running);
-    for (const auto& [a, unused_a] : before) {
+    for (const auto& [a, unused] : before) {
       for (const auto& [b, ended_before_b] : before) {
-        const bool a_first = a.second < b.second || (a.second == b.second && a.first < b.first);
-        if (a_first && conflict(accesses_at(iteration, a.first, static_cast<int>(a.second)),
-                                accesses_at(iteration, b.first, static_cast<int>(b.second)))) {
+        const size_t task_a = std::stoul(a.first), task_b = std::stoul(b.first);
+        const bool a_first = a.second < b.second || (a.second == b.second && task_a < task_b);
+        if (a_first && conflict(accesses_at(iteration, task_a, static_cast<int>(a.second)),
+                                accesses_at(iteration, task_b, static_cast<int>(b.second)))) {
           ASSERT_TRUE(ended_before_b.count(a)) << "graph " << g << ": task " << a.first << " of " << a.second
                                                << " and task " << b.first << " of " << b.second;
         }
       }
     }
   }
+}
+
+// The streams for which this one waits.
+std::set<std::string> waits_of(const std::vector<RecordedCommand>& commands, const std::string& stream) {
+  std::map<int, std::string> recorded_by;
+  std::set<std::string> waited_for;
+  for (const RecordedCommand& c : commands) {
+    if (c.kind == RecordedCommand::record) recorded_by[c.event] = c.stream;
+    if (c.kind == RecordedCommand::wait && c.stream == stream) waited_for.insert(recorded_by[c.event]);
+  }
+  return waited_for;
+}
+
+// Where the level changes a task waits for the streams that touch what it touches, in any iteration, and no others.
+TEST(TaskRunner, AChangeOfLevelOrdersOnlyWhatIsInConflict) {
+  RecordingDevice device;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const char* name : {"a", "b", "c", "d"}) streams.push_back(device.make_stream({.name = name}));
+  TaskGraph graph;
+  const MemoryId x = graph.add_memory("x", 8), y = graph.add_memory("y", 8), other = graph.add_memory("other", 8);
+  graph.alternate(x, y);
+  graph.add({"every", streams[0].get(), {graph.whole(x)}, {}, [](int64_t) {}, 0});
+  graph.add({"sometimes", streams[1].get(), {}, {graph.whole(y)}, [](int64_t) {}, 1});
+  graph.add({"reads too", streams[2].get(), {graph.whole(x)}, {}, [](int64_t) {}, 0});
+  graph.add({"alone", streams[3].get(), {}, {graph.whole(other)}, [](int64_t) {}, 0});
+  graph.set_levels([](int64_t t) { return t % 2 == 1 ? 1 : 0; });
+  TaskRunner runner(std::move(graph));
+  for (int i = 0; i < 7; ++i) runner.launch();
+  EXPECT_THAT(waits_of(device.commands, "a"), testing::ElementsAre("b"));
+  EXPECT_THAT(waits_of(device.commands, "b"), testing::ElementsAre("a", "c"));
+  EXPECT_THAT(waits_of(device.commands, "c"), testing::ElementsAre("b"));
+  EXPECT_THAT(waits_of(device.commands, "d"), testing::IsEmpty());
 }
 
 class TwoStreams : public testing::Test {
