@@ -62,9 +62,8 @@ Optimiser::Optimiser(const OptimiserOptions& options, std::vector<ParameterSegme
   if (!options_.beta1) options_.beta1 = 0.9;
   if (!options_.beta2) options_.beta2 = short_memory ? 0.99 : 0.999;
   if (!options_.epsilon) {
-    options_.epsilon = options_.kind == OptimiserKind::adagrad ? 1e-10
-                       : options_.kind == OptimiserKind::lamb  ? 1e-6
-                                                               : 1e-8;
+    const bool large = options_.kind == OptimiserKind::lamb || options_.kind == OptimiserKind::adam_onnx;
+    options_.epsilon = large ? 1e-6 : options_.kind == OptimiserKind::adagrad ? 1e-10 : 1e-8;
   }
   if (segments_.empty()) {
     segments_.push_back({{0, std::numeric_limits<int64_t>::max()}, 1, options_.weight_decay});
@@ -138,16 +137,20 @@ void Optimiser::measure(int pass, const UpdateArrays<T>& arrays, const UpdateSte
     const Block& block = blocks_[static_cast<size_t>(b)];
     const int64_t i = block.elements.begin, n = block.elements.size();
     double* sums = measures + 2 * b;
-    if (!measures_clip(pass)) {
-      sums[1] = sum_of_squares(arrays.weights + i, n);
-      if (options_.kind == OptimiserKind::lamb) {
-        UpdateArrays<T> a{arrays.weights + i, arrays.gradients + i, {arrays.states[0] + i, arrays.states[1] + i}};
-        Coefficients c = coefficients(step, nullptr, block.segment);
-        if (options_.clip_norm > 0) c.scale = factors(measures)[0];
-        lamb_direction(a, c, n);
-      }
+    if (measures_clip(pass)) {
+      sums[0] = sum_of_squares(arrays.gradients + i, n);
+      continue;
     }
-    sums[0] = sum_of_squares(arrays.gradients + i, n);
+    sums[1] = sum_of_squares(arrays.weights + i, n);
+    Coefficients c = coefficients(step, nullptr, block.segment);
+    if (options_.clip_norm > 0) c.scale = factors(measures)[0];
+    if (options_.kind == OptimiserKind::lars) {
+      sums[0] = sum_of_clipped_squares(arrays.gradients + i, c, n);
+    } else {
+      const UpdateArrays<T> a{arrays.weights + i, arrays.gradients + i, {arrays.states[0] + i, arrays.states[1] + i}};
+      lamb_direction(a, c, n);
+      sums[0] = sum_of_squares(arrays.gradients + i, n);
+    }
   }
 }
 
@@ -171,7 +174,7 @@ void Optimiser::gather(int pass, double* measures) const {
     const double weight = std::sqrt(weights);
     double trust = 1;
     if (options_.kind == OptimiserKind::lars) {
-      direction = direction * factors[0] + segments_[segment].weight_decay * weight;
+      direction += segments_[segment].weight_decay * weight;
       trust = options_.trust;
     }
     factors[1 + segment] = direction > 0 && weight > 0 ? trust * weight / direction : 1;

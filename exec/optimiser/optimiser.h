@@ -5,11 +5,15 @@
 // pull towards an average model happens in the same pass:
 //   w <- w - step - correction (w - average), with w as it was before the step.
 // With g the gradient (clipped), t = 1, 2, ... the steps since the states were zero:
-//   sgd        torch.optim.SGD: d = g + decay w; v = momentum v + (t > 1 ? 1 - dampening : 1) d; nesterov: d + momentum
-//   v adam       torch.optim.Adam (decay as an L2 penalty)       adamw     torch.optim.AdamW (decoupled decay)
+//   sgd        torch.optim.SGD: d = g + decay w, v = momentum v + (t > 1 ? 1 - dampening : 1) d; the step is v, with
+//              Nesterov d + momentum v
+//   adam       torch.optim.Adam (decay as an L2 penalty)
 //   adam-onnx  ai.onnx.preview.training.Adam: epsilon is added before the bias is corrected
-//   adagrad    torch.optim.Adagrad                             rmsprop   torch.optim.RMSprop, with momentum
-//   lion       Chen et al. 2023, algorithm 2                   lamb      You et al. 2020, algorithm 2, phi = identity
+//   adamw      torch.optim.AdamW (decoupled decay)
+//   adagrad    torch.optim.Adagrad
+//   rmsprop    torch.optim.RMSprop, with momentum
+//   lion       Chen et al. 2023, algorithm 2
+//   lamb       You et al. 2020, algorithm 2, phi = identity
 //   lars       You et al. 2017, algorithm 1; a norm that is zero gives the ratio 1
 // Clipping is that of torch.nn.utils: clip_grad_norm_ over all parameters, then clip_grad_value_.
 #pragma once
@@ -33,7 +37,7 @@ struct OptimiserOptions {
   double dampening = 0;
   bool nesterov = false;
   std::optional<double> beta1, beta2;  // adam*, lamb: 0.9, 0.999; lion: 0.9, 0.99; rmsprop: beta2 (alpha) 0.99
-  std::optional<double> epsilon;       // adam*, rmsprop: 1e-8; lamb: 1e-6; adagrad: 1e-10
+  std::optional<double> epsilon;       // adam, adamw, rmsprop: 1e-8; adam-onnx, lamb: 1e-6; adagrad: 1e-10
   double trust = 0.001;                // lars
   double weight_decay = 0;             // >= 0
   double clip_norm = 0;                // 0: none
@@ -51,7 +55,7 @@ struct ParameterSegment {
 template <class T>
 struct UpdateArrays {
   T* weights = nullptr;
-  T* gradients = nullptr;  // lamb overwrites them
+  T* gradients = nullptr;  // overwrites_gradients() says whether they are
   T* states[kMostOptimiserStates] = {};
   const T* average = nullptr;       // null: no correction
   const double* factors = nullptr;  // what gather() found; null where nothing is measured
@@ -69,6 +73,7 @@ class Optimiser {
   Optimiser(const OptimiserOptions& options, std::vector<ParameterSegment> segments);
 
   int state_count() const;
+  bool overwrites_gradients() const { return options_.kind == OptimiserKind::lamb; }
   const std::vector<ParameterSegment>& segments() const { return segments_; }
 
   // Updates the elements [begin, end) of the parameters; the arrays point to element `begin`.

@@ -1,5 +1,6 @@
 #include "exec/optimiser/rules.h"
 
+#include <algorithm>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -224,15 +225,22 @@ void lamb_elements(const UpdateArrays<T>& a, const Coefficients& c, int64_t n) {
   lamb_vectors(hn::CappedTag<T, 1>(), a, c, rest, n);
 }
 
-// In float64, whatever the elements are.
-template <class T>
-double squares(const T* x, int64_t n) {
+// Of element(i), in float64.
+template <class Element>
+double squares(int64_t n, const Element& element) {
   double sums[4] = {};
   int64_t i = 0;
   for (; i + 4 <= n; i += 4)
-    for (int k = 0; k < 4; ++k) sums[k] += double{x[i + k]} * double{x[i + k]};
-  for (; i < n; ++i) sums[0] += double{x[i]} * double{x[i]};
+    for (int k = 0; k < 4; ++k) sums[k] += element(i + k) * element(i + k);
+  for (; i < n; ++i) sums[0] += element(i) * element(i);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class T>
+double clipped_squares(const T* x, const Coefficients& c, int64_t n) {
+  return squares(n, [x, scale = c.scale, bound = c.bound](int64_t i) {
+    return std::min(std::max(double{x[i]} * scale, -bound), bound);
+  });
 }
 
 void rule_f32(OptimiserKind kind, const UpdateArrays<float>& a, const Coefficients& c, int64_t n) {
@@ -243,8 +251,14 @@ void rule_f64(OptimiserKind kind, const UpdateArrays<double>& a, const Coefficie
 }
 void lamb_f32(const UpdateArrays<float>& a, const Coefficients& c, int64_t n) { lamb_elements(a, c, n); }
 void lamb_f64(const UpdateArrays<double>& a, const Coefficients& c, int64_t n) { lamb_elements(a, c, n); }
-double squares_f32(const float* x, int64_t n) { return squares(x, n); }
-double squares_f64(const double* x, int64_t n) { return squares(x, n); }
+double squares_f32(const float* x, int64_t n) {
+  return squares(n, [x](int64_t i) { return double{x[i]}; });
+}
+double squares_f64(const double* x, int64_t n) {
+  return squares(n, [x](int64_t i) { return x[i]; });
+}
+double clipped_f32(const float* x, const Coefficients& c, int64_t n) { return clipped_squares(x, c, n); }
+double clipped_f64(const double* x, const Coefficients& c, int64_t n) { return clipped_squares(x, c, n); }
 
 }  // namespace arbalest::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -258,6 +272,8 @@ HWY_EXPORT(lamb_f32);
 HWY_EXPORT(lamb_f64);
 HWY_EXPORT(squares_f32);
 HWY_EXPORT(squares_f64);
+HWY_EXPORT(clipped_f32);
+HWY_EXPORT(clipped_f64);
 }  // namespace
 
 void apply_rule(OptimiserKind kind, const UpdateArrays<float>& arrays, const Coefficients& c, int64_t n) {
@@ -274,6 +290,12 @@ void lamb_direction(const UpdateArrays<double>& arrays, const Coefficients& c, i
 }
 double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f32)(x, n); }
 double sum_of_squares(const double* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(squares_f64)(x, n); }
+double sum_of_clipped_squares(const float* gradients, const Coefficients& c, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(clipped_f32)(gradients, c, n);
+}
+double sum_of_clipped_squares(const double* gradients, const Coefficients& c, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(clipped_f64)(gradients, c, n);
+}
 
 }  // namespace arbalest
 #endif  // HWY_ONCE

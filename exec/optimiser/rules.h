@@ -33,5 +33,8 @@ void lamb_direction(const UpdateArrays<double>& arrays, const Coefficients& c, i
 
 double sum_of_squares(const float* x, int64_t n);
 double sum_of_squares(const double* x, int64_t n);
+// Of the gradients as a rule sees them: scaled and clipped.
+double sum_of_clipped_squares(const float* gradients, const Coefficients& c, int64_t n);
+double sum_of_clipped_squares(const double* gradients, const Coefficients& c, int64_t n);
 
 }  // namespace arbalest

@@ -45,7 +45,7 @@ Value regularised(const Value& x, const Value& g, double norm) {
 // Adam-1: inputs X, G, V, H; T = 0 is not corrected for the bias of the averages
 Values adam(OpContext& op) {
   const double alpha = op.attribute("alpha", 0.9f), beta = op.attribute("beta", 0.999f);
-  const double epsilon = op.attribute("epsilon", 0.0f), norm = op.attribute("norm_coefficient", 0.0f);
+  const double epsilon = op.attribute("epsilon", 1e-6f), norm = op.attribute("norm_coefficient", 0.0f);
   const double norm_after = op.attribute("norm_coefficient_post", 0.0f);
   const OptimiserInputs in = optimiser_inputs(op, 4);
   const auto corrected = [&](Scalar r, Scalar t) {
@@ -69,7 +69,7 @@ Values adam(OpContext& op) {
 
 // Adagrad-1: inputs X, G, H
 Values adagrad(OpContext& op) {
-  const double decay = op.attribute("decay_factor", 0.0f), epsilon = op.attribute("epsilon", 0.0f);
+  const double decay = op.attribute("decay_factor", 0.0f), epsilon = op.attribute("epsilon", 1e-6f);
   const double norm = op.attribute("norm_coefficient", 0.0f);
   const OptimiserInputs in = optimiser_inputs(op, 3);
   const Value rate = map([&](Scalar r, Scalar t) { return r / (1 + t * decay); }, in.rate, in.count);

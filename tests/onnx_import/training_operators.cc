@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "onnx_import/importer.h"
 #include "tests/onnx_import/operator_check.h"
 #include "tools/mentions.h"
@@ -69,6 +71,33 @@ TEST(Gradient, OfAnUnknownTensorIsRefused) {
     FAIL() << "imported";
   } catch (const Error& e) {
     EXPECT_TRUE(mentions(e.what(), "Gradient") && mentions(e.what(), "loss")) << e.what();
+  }
+}
+
+// ai.onnx.preview.training, onnx/defs/training/defs.cc: epsilon is 1e-6 where it is not given. With gradients as small
+// as that, and fresh states, it halves the step or does more.
+TEST(TrainingOperators, EpsilonHasADefault) {
+  const std::vector<double> x{1, -2, 0.5}, g{1e-6, -1e-7, 1e-3};
+  const double epsilon = 1e-6f;  // attributes are float32
+  const auto run = [&](const char* op, Strings inputs) {
+    ModelBuilder m(17);
+    m.opset(kDomain, 1);
+    m.graph.initializer("r", f64_tensor({}, {0.1})).initializer("t", i64_tensor({}, {0}));
+    m.graph.initializer("x", f64_tensor({3}, x)).initializer("g", f64_tensor({3}, g));
+    m.graph.initializer("v", f64_tensor({3}, {0, 0, 0})).initializer("h", f64_tensor({3}, {0, 0, 0}));
+    Strings outputs{"new_x"};
+    for (size_t i = 4; i < inputs.size(); ++i) outputs.push_back("new_" + inputs[i]);
+    m.graph.node(op, inputs, outputs, {}, "step", kDomain).output("new_x");
+    return numbers(run_model(parse_model_file(m.bytes(), "o.onnx")).at("new_x"));
+  };
+  const std::vector<double> adagrad = run("Adagrad", {"r", "t", "x", "g", "h"});
+  const std::vector<double> adam = run("Adam", {"r", "t", "x", "g", "v", "h"});
+  const double alpha = 0.9f, beta = 0.999f;
+  for (size_t i = 0; i < x.size(); ++i) {
+    EXPECT_NEAR(adagrad[i], x[i] - 0.1 * g[i] / (std::abs(g[i]) + epsilon), 1e-12);
+    // T = 0: the averages are not corrected.
+    const double root = std::sqrt((1 - beta) * g[i] * g[i]);
+    EXPECT_NEAR(adam[i], x[i] - 0.1 * (1 - alpha) * g[i] / (root + epsilon), 1e-12);
   }
 }
 
