@@ -113,7 +113,8 @@ struct SlowMoOptions {
   TauSchedule tau = 12;
   StatesAtSync states = StatesAtSync::clear;
 };
-// The model of the last synchronisation is evaluated.
+// The mean of the learners is evaluated; right after a synchronisation that is the model from which they continue.
+// After a failed task it is the model of the last synchronisation.
 std::unique_ptr<Synchroniser> make_slowmo(const Learners& learners, Collective& collective,
                                           const SlowMoOptions& options);
 
@@ -125,7 +126,7 @@ struct DilocoOptions {
   TauSchedule tau = 100;
   StatesAtSync states = StatesAtSync::keep;
 };
-// The model of the last synchronisation is evaluated.
+// Evaluated as for SlowMo.
 std::unique_ptr<Synchroniser> make_diloco(const Learners& learners, Collective& collective,
                                           const DilocoOptions& options);
 

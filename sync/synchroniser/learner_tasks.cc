@@ -55,17 +55,27 @@ void add_learn_tasks(TaskGraph& tasks, const Learners& learners, const std::vect
 }
 
 void add_update_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories,
-                      const TauSchedule* cleared) {
+                      const TauSchedule* cleared, std::vector<Count>* steps) {
   const std::vector<const Learner*> all = all_learners(learners);
   for (size_t j = 0; j < all.size(); ++j) {
-    tasks.add({numbered("update", j, all.size()),
-               all[j]->worker.stream,
-               {tasks.whole(memories[j].gradients)},
-               {tasks.whole(memories[j].weights), tasks.whole(memories[j].states)},
-               [&learners, learner = all[j], cleared](int64_t t) {
+    tasks.add({numbered("update", j, all.size()), all[j]->worker.stream, update_reads(tasks, learners, memories[j]),
+               update_writes(tasks, learners, memories[j]),
+               [&learners, learner = all[j], cleared, count = steps != nullptr ? &(*steps)[j] : nullptr](int64_t t) {
                  update_learner(learners, *learner, t, nullptr, 0, cleared != nullptr ? cleared->begin_of(t) : 0);
+                 if (count != nullptr) ++count->value;
                }});
   }
+}
+
+std::vector<MemoryRange> update_reads(const TaskGraph& tasks, const Learners& learners, const LearnerMemories& m) {
+  if (learners.optimiser->overwrites_gradients()) return {};
+  return {tasks.whole(m.gradients)};
+}
+
+std::vector<MemoryRange> update_writes(const TaskGraph& tasks, const Learners& learners, const LearnerMemories& m) {
+  std::vector<MemoryRange> writes{tasks.whole(m.weights), tasks.whole(m.states)};
+  if (learners.optimiser->overwrites_gradients()) writes.push_back(tasks.whole(m.gradients));
+  return writes;
 }
 
 size_t share_count(const Learners& learners) {

@@ -29,10 +29,22 @@ std::vector<LearnerMemories> add_learner_memories(TaskGraph& tasks, const Learne
 // Forward and backward of every learner.
 void add_learn_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories);
 
+// How often something was done; on a cache line of its own, as streams count at the same time.
+struct alignas(64) Count {
+  int64_t value = 0;
+};
+
 // The optimiser's step of every learner with its own gradients. `cleared` tells where the states are cleared on the
-// way: whenever it synchronises; it must outlive the tasks; null: never.
+// way: whenever it synchronises; null: never. `steps` counts those of each learner; null: nobody counts. Both must
+// outlive the tasks.
 void add_update_tasks(TaskGraph& tasks, const Learners& learners, const std::vector<LearnerMemories>& memories,
-                      const TauSchedule* cleared = nullptr);
+                      const TauSchedule* cleared = nullptr, std::vector<Count>* steps = nullptr);
+
+// What an update of a learner reads and writes: an optimiser may overwrite the gradients.
+std::vector<MemoryRange> update_reads(const TaskGraph& tasks, const Learners& learners,
+                                      const LearnerMemories& memories);
+std::vector<MemoryRange> update_writes(const TaskGraph& tasks, const Learners& learners,
+                                       const LearnerMemories& memories);
 
 // In how many parts the parameters are cut for a synchronisation, and one of them: part s is computed by the s-th
 // synchronising stream of each device.
@@ -56,11 +68,6 @@ void copy_first_statistics(const Learners& learners);               // to all le
 using AlignedFloats = std::vector<float, AlignedAllocator<float, kMemoryAlignment>>;
 void average_weights(const Learners& learners, AlignedFloats& mean);
 void average_statistics(const Learners& learners, AlignedFloats& mean);
-
-// How often something was done; on a cache line of its own, as streams count at the same time.
-struct alignas(64) Count {
-  int64_t value = 0;
-};
 
 // A zeroed array in the memory of a device.
 class DeviceFloats {

@@ -1,6 +1,6 @@
 // Every device has a copy of z and takes the same steps. A step of z needs the updates of all learners, and the next
 // gradients of a device's learners need it: when a learner fails, the copy on its device is whole, while another device
-// may have stepped some shares only.
+// may have stepped some shares only. Then the counts differ, and the last whole z is all that is certain.
 #include "sync/synchroniser/outer_step.h"
 
 #include "graph/base/error.h"
@@ -26,6 +26,7 @@ class OuterSynchroniser : public Synchroniser {
       : learners_(learners),
         collective_(collective),
         step_(step),
+        updates_(learners.count()),
         sum_(learners),
         states_(learners, collective, step.states) {
     const float* first = all_learners(learners_)[0]->weights;
@@ -41,7 +42,7 @@ class OuterSynchroniser : public Synchroniser {
   void add_tasks(TaskGraph& tasks) override {
     const std::vector<LearnerMemories> memories = add_learner_memories(tasks, learners_);
     add_learn_tasks(tasks, learners_, memories);
-    add_update_tasks(tasks, learners_, memories, step_.states == StatesAtSync::clear ? &step_.tau : nullptr);
+    add_update_tasks(tasks, learners_, memories, step_.states == StatesAtSync::clear ? &step_.tau : nullptr, &updates_);
     const std::vector<ArraySet> weights = weights_of(learners_, memories);
     const std::vector<ArraySet> total = sum_.add_tasks(tasks, collective_, "weights", weights, kOuter);
     for (size_t d = 0; d < models_.size(); ++d) add_steps(tasks, d, total[d], weights[d]);
@@ -51,20 +52,25 @@ class OuterSynchroniser : public Synchroniser {
 
   void restart(const RestartParts& parts) override {
     const OuterModel& whole = whole_model();
+    const float* centre = parts.weights ? evaluated().weights : whole.z.data();
     for (OuterModel& model : models_) {
+      if (model.z.data() != centre) std::copy_n(centre, learners_.parameters, model.z.data());
       if (parts.centre) std::fill_n(model.momentum.data(), learners_.parameters, 0.0f);
       if (&model == &whole) continue;
-      std::copy_n(whole.z.data(), learners_.parameters, model.z.data());
       std::copy_n(whole.momentum.data(), learners_.parameters, model.momentum.data());
       model.steps = whole.steps;
     }
-    if (parts.weights) copy_weights(learners_, whole.z.data());
+    for (Count& updates : updates_) updates.value = 0;
+    if (parts.weights) copy_weights(learners_, centre);
     if (parts.states) clear_states(learners_);
   }
 
   ModelView evaluated() override {
     average_statistics(learners_, statistics_);
-    return {whole_model().z.data(), statistics_.data()};
+    const float* z = whole_model().z.data();
+    if (!complete() || all_at(z)) return {z, statistics_.data()};
+    average_weights(learners_, weights_);
+    return {weights_.data(), statistics_.data()};
   }
 
   std::vector<NamedBytes> arrays() override {
@@ -81,6 +87,24 @@ class OuterSynchroniser : public Synchroniser {
   }
 
  private:
+  // Whether all that was begun has ended: no task has failed.
+  bool complete() const {
+    const auto equal = [](const std::vector<Count>& counts, const Count& count) {
+      return std::all_of(counts.begin(), counts.end(), [&](const Count& c) { return c.value == count.value; });
+    };
+    return equal(updates_, updates_[0]) && std::all_of(models_.begin(), models_.end(), [&](const OuterModel& m) {
+             return equal(m.steps, models_[0].steps[0]);
+           });
+  }
+
+  // Whether nobody has moved since the last synchronisation.
+  bool all_at(const float* z) const {
+    const std::vector<const Learner*> all = all_learners(learners_);
+    return std::all_of(all.begin(), all.end(), [&](const Learner* learner) {
+      return std::equal(z, z + learners_.parameters, learner->weights);
+    });
+  }
+
   const OuterModel& whole_model() const {
     const auto whole = std::find_if(models_.begin(), models_.end(), [](const OuterModel& m) { return m.whole(); });
     ensure(whole != models_.end(), "outer step: no device has a whole model");
@@ -131,9 +155,10 @@ class OuterSynchroniser : public Synchroniser {
   Collective& collective_;
   const OuterStep step_;
   std::vector<OuterModel> models_;  // of each device
+  std::vector<Count> updates_;      // of each learner, in this process
   GlobalSum sum_;
   StatesStep states_;
-  AlignedFloats statistics_;
+  AlignedFloats weights_, statistics_;
 };
 
 }  // namespace

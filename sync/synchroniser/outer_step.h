@@ -2,6 +2,10 @@
 // tau iterations the way that the learners made on average counts as a gradient of z, z takes a step with momentum, and
 // all learners continue from it.
 //   d = s (z - 1/k sum_j w_j);  v <- mu v + d;  z <- z - r (nesterov ? d + mu v : v);  w_j <- z
+//
+// Evaluated is z itself right after a synchronisation, then the mean of the learners, as in local SGD: so no iteration
+// is lost when training ends between two synchronisations. After a failed task it is z. A restart of the weights makes
+// the evaluated model z.
 #pragma once
 
 #include <functional>

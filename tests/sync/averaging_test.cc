@@ -175,7 +175,7 @@ TEST(SlowMo, EqualsThePaper) {
               e.all_at(e.z);
               settle_states(e, states, 0, e.w.size());
             },
-            centre);
+            mean_of_all);
       }
     }
   }
@@ -198,8 +198,53 @@ TEST(Diloco, EqualsThePaper) {
             e.z -= 0.7 * (delta + 0.9 * e.u);
             e.all_at(e.z);
           },
-          centre);
+          mean_of_all);
     }
+  }
+}
+
+// By hand: after two iterations that nobody synchronised, the model is the mean of what the learners reached; after the
+// fourth it is what they continue from, to the bit.
+TEST(OuterStep, EvaluatesTheMeanBetweenSynchronisations) {
+  for (const auto& [devices, learners_per_device] : {std::pair{1, 3}, {3, 1}}) {
+    for (const bool slowmo : {false, true}) {
+      SyntheticLearners learners(devices, learners_per_device, {});
+      const auto collective = make_local_collective();
+      const auto outer = slowmo ? make_slowmo(learners.view(), *collective, {1, 0.5, 4, StatesAtSync::keep})
+                                : make_diloco(learners.view(), *collective, {0.7, 0.9, 4, StatesAtSync::keep});
+      const auto runner = make_runner(*outer);
+      EXPECT_EQ(copy_of(outer->evaluated().weights, kParameters), learners.weights(2)) << "before the first iteration";
+      run(*runner, 2);
+      for (int64_t i = 0; i < kParameters; ++i) {
+        double sum = 0;
+        for (size_t j = 0; j < 3; ++j) {
+          const double start = initial_weight(i);
+          const double g = 0.5 * (start - target(i, j, 0));
+          const double w = start - 0.1 * g;
+          sum += w - 0.1 * (0.9 * g + 0.5 * (w - target(i, j, 1)));
+        }
+        ASSERT_NEAR(outer->evaluated().weights[i], sum / 3, 1e-6) << "element " << i;
+      }
+      run(*runner, 2);
+      EXPECT_EQ(copy_of(outer->evaluated().weights, kParameters), learners.weights(0));
+      EXPECT_EQ(copy_of(outer->evaluated().weights, kParameters), learners.weights(2));
+    }
+  }
+}
+
+// Between two synchronisations a restart continues from the mean; without its weights nothing moves.
+TEST(OuterStep, ARestartBetweenSynchronisations) {
+  for (const bool weights : {false, true}) {
+    SyntheticLearners learners(1, 2, {});
+    const auto collective = make_local_collective();
+    const auto diloco = make_diloco(learners.view(), *collective, {0.7, 0.9, 4, StatesAtSync::keep});
+    const auto runner = make_runner(*diloco);
+    run(*runner, 6);
+    const std::vector<float> before = copy_of(diloco->evaluated().weights, kParameters);
+    const std::vector<float> first = learners.weights(0);
+    diloco->restart({weights, false, false});
+    EXPECT_EQ(copy_of(diloco->evaluated().weights, kParameters), before);
+    EXPECT_EQ(learners.weights(0), weights ? before : first);
   }
 }
 
