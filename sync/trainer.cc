@@ -209,11 +209,6 @@ double Trainer::take_loss() {
   return total.count ? total.sum / static_cast<double>(total.count) : 0;
 }
 
-const std::byte* Trainer::parameters() {
-  return reinterpret_cast<const std::byte*>(synchroniser_->evaluated().weights);
-}
-const std::byte* Trainer::states() { return reinterpret_cast<const std::byte*>(synchroniser_->evaluated().statistics); }
-
 void Trainer::keep() {
   const ModelView model = synchroniser_->evaluated();
   kept_parameters_.resize(plan_->parameters()->bytes());

@@ -70,10 +70,8 @@ class Trainer {
   // Mean over learners and iterations since the last call.
   double take_loss();
 
-  // The evaluated model: flat regions laid out as plan() says. Valid until the next run().
-  const std::byte* parameters();
-  const std::byte* states();
-  ModelView evaluated() { return synchroniser_->evaluated(); }  // both of them
+  // Flat regions laid out as plan() says. Valid until the next run().
+  ModelView evaluated() { return synchroniser_->evaluated(); }
   // Remembers the evaluated model; trained() gives the remembered one from restore_kept() on.
   void keep();
   bool has_kept() const { return has_kept_; }
