@@ -75,6 +75,7 @@ struct SmaOptions {
   TauSchedule tau = 1;
 };
 double sma_alpha(const SmaOptions& options, size_t k);  // the alpha that is used; usage error for impossible options
+double alpha_bound(double central_momentum, size_t k);  // below which alpha is stable
 // z is evaluated.
 std::unique_ptr<Synchroniser> make_sma(const Learners& learners, Collective& collective, const SmaOptions& options);
 
@@ -83,7 +84,7 @@ struct EasgdOptions {
   std::optional<double> alpha;  // 0 < alpha < 2 / (k + 1), else a usage error. Without a value 0.9 / k
   TauSchedule tau = 1;
 };
-SmaOptions as_sma(const EasgdOptions& options, size_t k);
+SmaOptions as_sma(const EasgdOptions& options, size_t k);  // usage error for an impossible alpha
 // The central variable is evaluated.
 std::unique_ptr<Synchroniser> make_easgd(const Learners& learners, Collective& collective, const EasgdOptions& options);
 

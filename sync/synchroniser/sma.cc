@@ -3,6 +3,8 @@
 //   z'   = z + alpha sum_j (w_j - z) + mu (z - z_previous)
 // so z' depends on nothing that the iteration computes. z' is written over z_previous: two buffers that alternate.
 //
+// The optimiser's states of the learners are their own: synchronising keeps them, a restart alone clears them.
+//
 // One device: its synchronising streams compute z' at the beginning of the iteration, each its share. Several: they sum
 // the differences, and the all-reduce and z' follow after the update, with a whole iteration of time for the others.
 #include <algorithm>
@@ -12,7 +14,7 @@
 #include "exec/optimiser/average.h"
 #include "graph/base/error.h"
 #include "sync/synchroniser.h"
-#include "sync/synchroniser/learner_tasks.h"
+#include "sync/synchroniser/means.h"
 
 namespace arbalest {
 namespace {
@@ -58,12 +60,13 @@ class Sma : public Synchroniser {
   void add_tasks(TaskGraph& tasks) override {
     const std::vector<LearnerMemories> memories = add_learner_memories(tasks, learners_);
     const std::vector<CentralMemories> central = add_central_memories(tasks);
+    const std::vector<ArraySet> weights = weights_of(learners_, memories);
     const size_t devices = learners_.devices.size();
     const size_t shares = share_count(learners_);
-    for (size_t d = 0, j = 0; d < devices; j += learners_.devices[d].learners.size(), ++d) {
+    for (size_t d = 0; d < devices; ++d) {
       for (size_t s = 0; s < shares; ++s) {
-        devices == 1 ? add_average(tasks, &memories[j], central[d], s)
-                     : add_difference(tasks, d, &memories[j], central[d], s);
+        devices == 1 ? add_average(tasks, weights[d], central[d], s)
+                     : add_difference(tasks, d, weights[d], central[d], s);
       }
     }
     add_learn_tasks(tasks, learners_, memories);
@@ -144,34 +147,31 @@ class Sma : public Synchroniser {
   }
 
   // z' on the only device, in one pass.
-  void add_average(TaskGraph& tasks, const LearnerMemories* memories, const CentralMemories& central, size_t s) {
-    const DeviceLearners& device = learners_.devices[0];
+  void add_average(TaskGraph& tasks, const ArraySet& weights, const CentralMemories& central, size_t s) {
     const ElementRange share = share_of(learners_, s);
-    const auto body = [this, weights = weights_of(device)](const float* z, float* other, int64_t begin, int64_t end) {
+    const auto body = [this, weights = weights.sources()](const float* z, float* other, int64_t begin, int64_t end) {
       average_models(weights, z, other, other, static_cast<float>(alpha_), static_cast<float>(mu_), begin, end);
     };
-    std::vector<MemoryRange> reads = weight_ranges(memories, device, share);
+    std::vector<MemoryRange> reads = weights.ranges(share);
     reads.push_back(range_of<float>(central.z, share));
     tasks.add({numbered("average", s, share_count(learners_)),
-               device.synchronising[s].stream,
+               learners_.devices[0].synchronising[s].stream,
                reads,
                {range_of<float>(central.z_next, share)},
                averaging(0, s, body),
                kSynchronises});
   }
 
-  void add_difference(TaskGraph& tasks, size_t d, const LearnerMemories* memories, const CentralMemories& central,
-                      size_t s) {
-    const DeviceLearners& device = learners_.devices[d];
-    const StreamShare worker = device.synchronising[s];
+  void add_difference(TaskGraph& tasks, size_t d, const ArraySet& weights, const CentralMemories& central, size_t s) {
+    const StreamShare worker = learners_.devices[d].synchronising[s];
     const ElementRange share = share_of(learners_, s);
-    std::vector<MemoryRange> reads = weight_ranges(memories, device, share);
+    std::vector<MemoryRange> reads = weights.ranges(share);
     reads.push_back(range_of<float>(central.z, share));
     tasks.add({"difference",
                worker.stream,
                reads,
                {range_of<float>(central.difference, share)},
-               [this, d, s, share, worker, weights = weights_of(device)](int64_t) {
+               [this, d, s, share, worker, weights = weights.sources()](int64_t) {
                  const CentralModel& c = central_[d];
                  const float* z = c.z[static_cast<size_t>(c.averaged[s].value % 2)].data();
                  parallel_for(worker.threads, share, [&](int64_t begin, int64_t end) {
@@ -220,29 +220,15 @@ class Sma : public Synchroniser {
 
   void add_update(TaskGraph& tasks, size_t d, size_t j, const Learner& learner, const LearnerMemories& memories,
                   const CentralMemories& central) {
-    tasks.add({numbered("update", j, all_.size()),
-               learner.worker.stream,
-               {tasks.whole(memories.gradients), tasks.whole(central.z)},
-               {tasks.whole(memories.weights), tasks.whole(memories.states)},
-               [this, d, j, &learner](int64_t t) {
+    std::vector<MemoryRange> reads = update_reads(tasks, learners_, memories);
+    reads.push_back(tasks.whole(central.z));
+    tasks.add({numbered("update", j, all_.size()), learner.worker.stream, std::move(reads),
+               update_writes(tasks, learners_, memories), [this, d, j, &learner](int64_t t) {
                  if (!tau_.synchronises(t)) return update_learner(learners_, learner, t, nullptr, 0);
                  const auto now = static_cast<size_t>(corrected_[j].value % 2);
                  update_learner(learners_, learner, t, central_[d].z[now].data(), alpha_);
                  ++corrected_[j].value;
                }});
-  }
-
-  static std::vector<const float*> weights_of(const DeviceLearners& device) {
-    std::vector<const float*> weights;
-    for (const Learner& learner : device.learners) weights.push_back(learner.weights);
-    return weights;
-  }
-
-  static std::vector<MemoryRange> weight_ranges(const LearnerMemories* memories, const DeviceLearners& device,
-                                                ElementRange share) {
-    std::vector<MemoryRange> ranges;
-    for (size_t j = 0; j < device.learners.size(); ++j) ranges.push_back(range_of<float>(memories[j].weights, share));
-    return ranges;
   }
 
   const Learners& learners_;
@@ -256,9 +242,9 @@ class Sma : public Synchroniser {
   AlignedFloats statistics_;
 };
 
-double alpha_bound(double mu, size_t k) { return 2 * (1 + mu) / (static_cast<double>(k) + 1 + mu); }
-
 }  // namespace
+
+double alpha_bound(double mu, size_t k) { return 2 * (1 + mu) / (static_cast<double>(k) + 1 + mu); }
 
 double sma_alpha(const SmaOptions& options, size_t k) {
   const double mu = options.central_momentum;
@@ -271,9 +257,9 @@ double sma_alpha(const SmaOptions& options, size_t k) {
   if (!(alpha > 0 && alpha < bound)) {
     throw Error(
         ErrorKind::usage,
-        "alpha {}: SMA is stable only between 0 and {:.4g} for {} learners and central momentum {}; leave it out "
+        "alpha {}: SMA is stable only between 0 and {:.4g} for {} learner{} and central momentum {}; leave it out "
         "for 1 / learners",
-        alpha, bound, k, mu);
+        alpha, bound, k, k == 1 ? "" : "s", mu);
   }
   return alpha;
 }

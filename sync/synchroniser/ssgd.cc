@@ -1,4 +1,5 @@
-// Synchronous SGD: all learners take the step that the mean of their gradients gives.
+// Synchronous SGD (Chen, Pan, Monga, Bengio and Jozefowicz, Revisiting Distributed Synchronous SGD, arXiv 1604.00981,
+// without backup workers): all learners take the step that the mean of their gradients gives.
 //
 // They are equal and stay equal, hence a device computes the step once: its synchronising streams share the parameters
 // among them; each averages the gradients of its share, updates the first learner and copies the weights to the others,
@@ -91,9 +92,11 @@ class Ssgd : public Synchroniser {
         part_of({0, optimiser.block_count()}, static_cast<int64_t>(s), static_cast<int64_t>(share_count(learners_)));
     if (blocks.size() == 0) return;
     const ElementRange elements{optimiser.block(blocks.begin).begin, optimiser.block(blocks.end - 1).end};
+    std::vector<MemoryRange> reads{range_of<float>(memories.weights, elements)};
+    const int64_t clip_factor = 2 * optimiser.block_count();  // what the pass before found
+    if (pass > 0) reads.push_back(range_of<double>(measures, {clip_factor, clip_factor + 1}));
     add_shared(
-        tasks, numbered("measure", s, share_count(learners_)), device.synchronising[s],
-        {range_of<float>(memories.weights, elements)},
+        tasks, numbered("measure", s, share_count(learners_)), device.synchronising[s], std::move(reads),
         {range_of<float>(memories.gradients, elements), range_of<float>(memories.states, elements),
          range_of<double>(measures, {2 * blocks.begin, 2 * blocks.end})},
         blocks,

@@ -16,18 +16,52 @@ double mean(const Vector& x, size_t begin, size_t end) {
 }
 double mean(const Vector& x) { return mean(x, 0, x.size()); }
 
-// One element of all learners: weights w and momenta v. A case says what happens beside the learners' own steps.
+constexpr double kEpsilon = 0.01;  // of Adam; large enough not to blow up the rounding of small gradients
+
+OptimiserOptions adam() {
+  OptimiserOptions o;
+  o.kind = OptimiserKind::adam;
+  o.epsilon = kEpsilon;
+  return o;
+}
+
+// One element of all learners: weights w and the optimiser's states v and s, which are `age` steps old. A case says
+// what happens beside the learners' own steps.
 struct Element {
-  Vector w, v;
-  double z, u = 0;  // of the centre, where there is one
-  Element(size_t k, double start) : w(k, start), v(k, 0), z(start) {}
+  Vector w, v, s;
+  int64_t age = 0;
+  bool adam = false;  // or SGD with momentum
+  double z, u = 0;    // of the centre, where there is one
+  Element(size_t k, double start, bool by_adam) : w(k, start), v(k, 0), s(k, 0), adam(by_adam), z(start) {}
   void local_steps(int64_t i, int64_t t) {
+    ++age;
     for (size_t j = 0; j < w.size(); ++j) {
-      v[j] = kMomentum * v[j] + 0.5 * (w[j] - target(i, j, t));
-      w[j] -= kLearningRate * v[j];
+      const double g = 0.5 * (w[j] - target(i, j, t));
+      if (adam) {
+        const auto n = static_cast<double>(age);
+        v[j] = 0.9 * v[j] + 0.1 * g;
+        s[j] = 0.999 * s[j] + 0.001 * g * g;
+        w[j] -=
+            kLearningRate * (v[j] / (1 - std::pow(0.9, n))) / (std::sqrt(s[j] / (1 - std::pow(0.999, n))) + kEpsilon);
+      } else {
+        v[j] = kMomentum * v[j] + g;
+        w[j] -= kLearningRate * v[j];
+      }
     }
   }
   void all_at(double x) { w.assign(w.size(), x); }
+  void clear_states() {
+    v.assign(v.size(), 0);
+    s.assign(s.size(), 0);
+    age = 0;
+  }
+  // All parts of RestartParts.
+  void restart(double evaluated) {
+    all_at(evaluated);
+    z = evaluated;
+    u = 0;
+    clear_states();
+  }
 };
 
 using Iterate = std::function<void(Element& e, int64_t i, int64_t t)>;
@@ -35,18 +69,21 @@ using Evaluated = std::function<double(const Element& e)>;
 double centre(const Element& e) { return e.z; }
 double mean_of_all(const Element& e) { return mean(e.w); }
 
-// Runs the synchroniser and the reference side by side.
+// Runs the synchroniser and the reference side by side, with a restart at the end of the 20th iteration.
 template <class Make>
 void expect_equal(int devices, int learners_per_device, const Make& make, const Iterate& iterate,
-                  const Evaluated& evaluated) {
+                  const Evaluated& evaluated, const OptimiserOptions& optimiser = momentum_sgd()) {
   SCOPED_TRACE(std::to_string(devices) + " devices x " + std::to_string(learners_per_device));
-  SyntheticLearners learners(devices, learners_per_device, {});
+  SyntheticLearners::Options options;
+  options.optimiser = optimiser;
+  const bool adam = optimiser.kind == OptimiserKind::adam;
+  SyntheticLearners learners(devices, learners_per_device, options);
   const size_t k = learners.view().count();
   const auto collective = make_local_collective();
   const std::unique_ptr<Synchroniser> synchroniser = make(learners.view(), *collective);
   const auto runner = make_runner(*synchroniser);
   std::vector<Element> elements;
-  for (int64_t i = 0; i < kParameters; ++i) elements.emplace_back(k, initial_weight(i));
+  for (int64_t i = 0; i < kParameters; ++i) elements.emplace_back(k, initial_weight(i), adam);
   int64_t t = 0;
   for (const int iterations : {7, 1, 0, 12, 9}) {
     run(*runner, iterations);
@@ -58,9 +95,12 @@ void expect_equal(int devices, int learners_per_device, const Make& make, const 
       for (size_t j = 0; j < k; ++j) {
         ASSERT_NEAR(learners.weights(j)[static_cast<size_t>(i)], e.w[j], 1e-5) << "learner " << j << ", element " << i;
         ASSERT_NEAR(learners.momentum(j)[static_cast<size_t>(i)], e.v[j], 1e-5) << "learner " << j << ", element " << i;
+        if (adam) ASSERT_NEAR(learners.state(j, 1)[static_cast<size_t>(i)], e.s[j], 1e-5);
       }
+      if (iterations == 12) e.restart(evaluated(e));
     }
     t += iterations;
+    if (iterations == 12) learners.restart(*synchroniser, {}, t);
   }
 }
 
@@ -92,17 +132,25 @@ TEST(Easgd, EqualsThePaper) {
 
 TEST(Easgd, RefusesWhatIsUnstable) {
   EXPECT_DOUBLE_EQ(sma_alpha(as_sma({}, 3), 3), 0.3);
-  EXPECT_NO_THROW(sma_alpha(as_sma({0.49, 1}, 3), 3));
-  EXPECT_THROW(sma_alpha(as_sma({0.5, 1}, 3), 3), Error);  // the bound 2 / (3 + 1)
-  EXPECT_THROW(sma_alpha(as_sma({0.0, 1}, 3), 3), Error);
+  EXPECT_NO_THROW(sma_alpha(as_sma({0.49, 1}, 3), 3));  // the bound is 2 / (3 + 1)
+  EXPECT_THROW(as_sma({0.0, 1}, 3), Error);
+  try {
+    as_sma({0.5, 1}, 3);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::usage);
+    EXPECT_STREQ(e.what(),
+                 "alpha 0.5: EA-SGD is stable only between 0 and 0.5 for 3 learners; leave it out for 0.9 / learners");
+  }
 }
 
 void settle_states(Element& e, StatesAtSync what, size_t begin, size_t end) {
   const double average = mean(e.v, begin, end);
   for (size_t j = begin; j < end; ++j) {
     if (what == StatesAtSync::average) e.v[j] = average;
-    if (what == StatesAtSync::clear) e.v[j] = 0;
+    if (what == StatesAtSync::clear) e.v[j] = e.s[j] = 0;
   }
+  if (what == StatesAtSync::clear) e.age = 0;
 }
 
 constexpr StatesAtSync kStatesAtSync[] = {StatesAtSync::keep, StatesAtSync::average, StatesAtSync::clear};
@@ -151,6 +199,71 @@ TEST(Hierarchical, EqualsThePaper) {
             }
           },
           mean_of_all);
+    }
+  }
+}
+
+// Where the states are cleared, Adam's correction of their bias begins anew too.
+TEST(LocalSgd, WithAdam) {
+  for (const auto& [devices, learners] : kSizes) {
+    for (const StatesAtSync states : {StatesAtSync::keep, StatesAtSync::clear}) {
+      expect_equal(
+          devices, learners,
+          [&](const Learners& l, Collective& c) {
+            return make_local(l, c, {3, states});
+          },
+          [&](Element& e, int64_t i, int64_t t) {
+            e.local_steps(i, t);
+            if (t % 3 != 2) return;
+            e.all_at(mean(e.w));
+            settle_states(e, states, 0, e.w.size());
+          },
+          mean_of_all, adam());
+    }
+  }
+}
+
+TEST(Easgd, WithAdam) {
+  for (const auto& [devices, learners] : kSizes) {
+    const double alpha = 0.9 / (devices * learners);
+    expect_equal(
+        devices, learners, [&](const Learners& l, Collective& c) { return make_easgd(l, c, {}); },
+        [&](Element& e, int64_t i, int64_t t) {
+          const Vector x = e.w;
+          e.local_steps(i, t);
+          for (size_t j = 0; j < x.size(); ++j) e.w[j] -= alpha * (x[j] - e.z);
+          e.z = 0.1 * e.z + 0.9 * mean(x);
+        },
+        centre, adam());
+  }
+}
+
+TEST(Ssgd, WithAdam) {
+  for (const auto& [devices, learners_per_device] : kSizes) {
+    SyntheticLearners::Options options;
+    options.optimiser = adam();
+    SyntheticLearners learners(devices, learners_per_device, options);
+    const size_t k = learners.view().count();
+    const auto collective = make_local_collective();
+    const auto ssgd = make_ssgd(learners.view(), *collective);
+    const auto runner = make_runner(*ssgd);
+    run(*runner, 8);
+    learners.restart(*ssgd, {true, true, false}, 8);  // the states and their age stay
+    run(*runner, 4);
+    learners.restart(*ssgd, {}, 12);
+    run(*runner, 5);
+    for (int64_t i = 0; i < kParameters; ++i) {
+      double w = initial_weight(i), m = 0, v = 0, age = 0;
+      for (int64_t t = 0; t < 17; ++t) {
+        if (t == 12) m = v = age = 0;
+        double g = 0;
+        for (size_t j = 0; j < k; ++j) g += 0.5 * (w - target(i, j, t)) / static_cast<double>(k);
+        ++age;
+        m = 0.9 * m + 0.1 * g;
+        v = 0.999 * v + 0.001 * g * g;
+        w -= kLearningRate * (m / (1 - std::pow(0.9, age))) / (std::sqrt(v / (1 - std::pow(0.999, age))) + kEpsilon);
+      }
+      ASSERT_NEAR(learners.weights(k - 1)[static_cast<size_t>(i)], w, 1e-5) << devices << " x " << learners_per_device;
     }
   }
 }

@@ -174,6 +174,40 @@ TEST(Sma, AlphaWithinTheStableRange) {
   }
 }
 
+// Learners without gradients, at different places: their distances to z die out just inside the bound and grow just
+// outside it.
+TEST(Sma, TheBoundIsThatOfTheRecurrence) {
+  const auto distance_after = [](double alpha, double mu, size_t k) {
+    std::vector<double> w(k);
+    for (size_t j = 0; j < k; ++j) w[j] = 1 + std::sin(static_cast<double>(j));
+    double z = 0, previous = 0, distance = 0;
+    for (int t = 0; t < 4000 && distance < 1e100; ++t) {
+      double next = z + mu * (z - previous);
+      for (double& x : w) {
+        next += alpha * (x - z);
+        x -= alpha * (x - z);
+      }
+      previous = z;
+      z = next;
+      distance = 0;
+      for (const double x : w) distance += std::abs(x - z);
+    }
+    return distance;
+  };
+  for (const double mu : {0.0, 0.5, 0.9}) {
+    for (size_t k = 1; k <= 8; ++k) {
+      SCOPED_TRACE("mu " + std::to_string(mu) + ", " + std::to_string(k) + " learners");
+      const double bound = 2 * (1 + mu) / (static_cast<double>(k) + 1 + mu);
+      const SmaOptions inside{0.99 * bound, mu, 1}, outside{1.01 * bound, mu, 1};
+      EXPECT_EQ(sma_alpha(inside, k), 0.99 * bound);
+      EXPECT_THROW(sma_alpha(outside, k), Error);
+      EXPECT_LT(distance_after(0.99 * bound, mu, k), 1e-3);
+      EXPECT_GT(distance_after(1.01 * bound, mu, k), 1e3);
+      EXPECT_LT(distance_after(sma_alpha({{}, mu, 1}, k), mu, k), 1e-3) << "the default";
+    }
+  }
+}
+
 // Each part of a restart alone, on learners that go on from it.
 TEST(Sma, PartsOfARestart) {
   for (const RestartParts& parts : {RestartParts{true, false, false}, RestartParts{false, true, false},

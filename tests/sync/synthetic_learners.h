@@ -5,8 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +25,7 @@ constexpr int64_t kParameters = 1000;
 constexpr int64_t kStatistics = 5;
 constexpr double kLearningRate = 0.1;
 constexpr double kMomentum = 0.9;
+constexpr int64_t kSecondTensor = 400;  // its first element; norms are those of two tensors
 
 inline double target(int64_t i, size_t learner, int64_t iteration) {
   return std::sin(static_cast<double>(i) + 3.0 * static_cast<double>(learner) + 7.0 * static_cast<double>(iteration));
@@ -47,10 +50,10 @@ class SyntheticLearners {
   };
 
   SyntheticLearners(int devices, int learners_per_device, const Options& options)
-      : options_(options), sgd_(momentum_sgd(), {}) {
+      : options_(options), optimiser_(options.optimiser, tensors(options.optimiser.weight_decay)) {
     view_.parameters = kParameters;
     view_.statistics = kStatistics;
-    view_.optimiser = &sgd_;
+    view_.optimiser = &optimiser_;
     view_.learning_rate = [](int64_t) { return kLearningRate; };
     const auto learners = static_cast<size_t>(devices * learners_per_device);
     arrays_ = std::vector<Arrays>(learners);
@@ -70,7 +73,8 @@ class SyntheticLearners {
 
   const Learners& view() const { return view_; }
   const std::vector<float>& weights(size_t learner) const { return arrays_[learner].weights; }
-  const std::vector<float>& momentum(size_t learner) const { return arrays_[learner].momentum; }
+  const std::vector<float>& momentum(size_t learner) const { return state(learner, 0); }
+  const std::vector<float>& state(size_t learner, size_t i) const { return arrays_[learner].states[i]; }
   const std::vector<float>& statistics(size_t learner) const { return arrays_[learner].statistics; }
   // Iterations that all learners have begun.
   int64_t begun() const {
@@ -79,20 +83,42 @@ class SyntheticLearners {
     return least;
   }
   void fail_at(size_t learner, int64_t iteration) { arrays_[learner].fails_at = iteration; }
+  // As a trainer does it.
+  void restart(Synchroniser& synchroniser, const RestartParts& parts, int64_t iteration) {
+    if (parts.states) view_.states_since = iteration;
+    synchroniser.restart(parts);
+  }
+  // The bytes of all arrays of a learner by the names of their memories in a task graph of several learners.
+  std::map<std::string, std::vector<std::span<std::byte>>> arrays(size_t learner) {
+    Arrays& a = arrays_[learner];
+    const auto bytes = [](auto& array) { return std::as_writable_bytes(std::span(array)); };
+    const auto name = [&](const char* what) { return what + (" " + std::to_string(learner)); };
+    return {{name("weights"), {bytes(a.weights)}},
+            {name("gradients"), {bytes(a.gradients)}},
+            {name("states"), {bytes(a.states[0]), bytes(a.states[1])}},
+            {name("statistics"), {bytes(a.statistics)}}};
+  }
 
  private:
   struct Arrays {
-    std::vector<float> weights, gradients, momentum, statistics;
+    std::vector<float> weights, gradients, statistics;
+    std::vector<float> states[kMostOptimiserStates];
+    std::vector<double> measures;
     int64_t fails_at = -1;
     std::atomic<int64_t> begun{0};
     std::mt19937 random;
   };
 
+  static std::vector<ParameterSegment> tensors(double weight_decay) {
+    return {{{0, kSecondTensor}, 1, weight_decay}, {{kSecondTensor, kParameters}, 1, weight_decay}};
+  }
+
   void add_learner(DeviceLearners& group, size_t j) {
     Arrays& a = arrays_[j];
     for (int64_t i = 0; i < kParameters; ++i) a.weights.push_back(initial_weight(i) + static_cast<float>(j));
     a.gradients.resize(kParameters);
-    a.momentum.resize(kParameters);
+    for (std::vector<float>& state : a.states) state.resize(kParameters);
+    a.measures.resize(optimiser_.measure_count());
     a.statistics.resize(kStatistics);
     a.random.seed(static_cast<unsigned>(j));
     StreamOptions stream;
@@ -103,7 +129,8 @@ class SyntheticLearners {
     learner.worker = {streams_.back().get(), options_.threads};
     learner.weights = a.weights.data();
     learner.gradients = a.gradients.data();
-    learner.states[0] = a.momentum.data();
+    for (int s = 0; s < optimiser_.state_count(); ++s) learner.states[s] = a.states[s].data();
+    if (!a.measures.empty()) learner.measures = a.measures.data();
     learner.statistics = a.statistics.data();
     learner.forward_backward = [this, j](int64_t t) { forward_backward(j, t); };
     group.synchronising.push_back(learner.worker);
@@ -132,7 +159,7 @@ class SyntheticLearners {
   }
 
   Options options_;
-  Optimiser sgd_;
+  Optimiser optimiser_;
   std::vector<Arrays> arrays_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Stream>> streams_;
