@@ -81,6 +81,30 @@ std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, c
   throw Error(ErrorKind::internal, "unknown synchroniser");
 }
 
+int synchroniser_arrays(const TrainerOptions& o) {
+  const int states = Optimiser(o.optimiser, {{{0, 1}}}).state_count();
+  const int sums = o.devices > 1 ? 2 : 0;  // of a device and of all
+  const auto means = [&](StatesAtSync what) { return sums * (what == StatesAtSync::average ? 1 + states : 1); };
+  switch (o.sync) {
+    case SyncKind::none:
+      return 0;
+    case SyncKind::ssgd:
+      return sums;
+    case SyncKind::sma:
+    case SyncKind::easgd:
+      return 2 + sums;  // z and the one before
+    case SyncKind::local:
+      return means(o.local.states);
+    case SyncKind::hierarchical:
+      return means(o.hierarchical.states);
+    case SyncKind::slowmo:
+      return 2 + means(o.slowmo.states);  // z and its momentum
+    case SyncKind::diloco:
+      return 2 + means(o.diloco.states);
+  }
+  throw Error(ErrorKind::internal, "unknown synchroniser");
+}
+
 Trainer::Trainer(const Graph& training, const Bindings& bindings, const KernelSet& kernels,
                  const TrainerOptions& options, LoadBatch load)
     : kernels_(kernels),

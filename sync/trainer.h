@@ -55,6 +55,8 @@ struct TrainerOptions {
 
 std::unique_ptr<Synchroniser> make_synchroniser(const TrainerOptions& options, const Learners& learners,
                                                 Collective& collective);
+// Arrays of the parameters' size that each device keeps for synchronising, beside those of its learners.
+int synchroniser_arrays(const TrainerOptions& options);
 
 class Trainer {
  public:

@@ -62,7 +62,7 @@ class TunerSearch {
   void decide(Verdict verdict, Configuration c, double gain = 0) {
     const bool measured = rates_.contains(c);
     result_.decisions.push_back(
-        {verdict, c, measured ? rate(c) : RateInterval{}, gain, result_.seconds, learner_bytes_});
+        {verdict, c, measured ? rate(c) : RateInterval{}, gain, result_.seconds, learner_bytes_, device_bytes_});
   }
 
   Tuning settle(Configuration c) {
@@ -73,18 +73,25 @@ class TunerSearch {
 
   bool out_of_time() const { return result_.seconds >= budget_; }
 
+  bool fits(int learners) const {
+    if (learner_bytes_ == 0) return true;  // not known
+    const size_t own = learners > 1 ? device_bytes_ : 0;
+    return own <= o_.memory && static_cast<size_t>(learners) <= (o_.memory - own) / learner_bytes_;
+  }
+
   bool measure(Configuration c, int windows) {
     if (out_of_time()) {
       decide(Verdict::no_time, c);
       return false;
     }
-    if (learner_bytes_ > 0 && static_cast<size_t>(c.learners) > o_.memory / learner_bytes_) {
+    if (!fits(c.learners)) {
       decide(Verdict::no_memory, c);
       return false;
     }
     const Measurement m = measure_(c, windows);
     result_.seconds += m.seconds;
     learner_bytes_ = std::max(learner_bytes_, m.learner_bytes);
+    device_bytes_ = std::max(device_bytes_, m.device_bytes);
     if (m.rates.empty()) {
       decide(Verdict::failed, c);
       return false;
@@ -177,7 +184,7 @@ class TunerSearch {
   const TunerOptions& o_;
   const Measure& measure_;
   std::map<Configuration, std::vector<double>> rates_;  // fewest learners first
-  size_t learner_bytes_ = 0;
+  size_t learner_bytes_ = 0, device_bytes_ = 0;
   double budget_ = std::numeric_limits<double>::infinity();
   Tuning result_;
 };

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace arbalest {
@@ -38,6 +39,7 @@ struct Measurement {
   std::vector<double> rates;  // examples a second in each window; empty: it failed
   double seconds = 0;         // that measuring took in all
   size_t learner_bytes = 0;   // planned memory of a learner
+  size_t device_bytes = 0;    // that a device with several learners keeps beside theirs
 };
 // Measures so many windows, after a warm-up that does not count.
 using Measure = std::function<Measurement(Configuration configuration, int windows)>;
@@ -49,10 +51,10 @@ struct RateInterval {
 RateInterval rate_interval(std::vector<double> rates);
 
 struct TunerOptions {
-  int cores = 1;                                       // of a device; learners x threads stay within them
-  int threads = 0;                                     // of each learner; 0: to be found
-  int most_learners = 1024;                            // on a device, whatever the cores
-  size_t memory = std::numeric_limits<size_t>::max();  // for the learners of a device; checked before they are made
+  int cores = 1;                                                  // of a device; learners x threads stay within them
+  int threads = 0;                                                // of each learner; 0: to be found
+  int most_learners = 1024;                                       // on a device, whatever the cores
+  size_t memory = std::numeric_limits<size_t>::max();             // of a device; checked before learners are made
   double run_examples = std::numeric_limits<double>::infinity();  // of the run that is to come
   double shortest_run = 10;                                       // seconds with one learner; a shorter run keeps that
   double share = 0.05;      // of the run's time: no measurement begins after so much
@@ -80,11 +82,14 @@ struct Decision {
   double gain = 0;     // over what it was compared with, 0.5: half as fast again; skipped: the most there could be
   double seconds = 0;  // spent so far
   size_t learner_bytes = 0;  // planned
+  size_t device_bytes = 0;
 };
 
 struct Tuning {
   Configuration chosen;
   std::vector<Decision> decisions;  // empty: there was nothing to choose
+  int most_learners = 0;            // on a device, where something but its cores and memory allows no more: ...
+  std::string limit;                // ... why; empty: nothing does
   double seconds = 0;
 };
 

@@ -14,6 +14,7 @@ const std::map<std::string, SyncKind> kKinds = {{"none", SyncKind::none},     {"
 const std::map<std::string, StatesAtSync> kStates = {
     {"keep", StatesAtSync::keep}, {"average", StatesAtSync::average}, {"clear", StatesAtSync::clear}};
 
+// auto means sma, for a learner alone none: it takes the options of sma.
 void check_used(const SynchroniserArguments& a) {
   struct Use {
     const char* option;
@@ -29,8 +30,9 @@ void check_used(const SynchroniserArguments& a) {
       {"--outer-momentum", a.outer_momentum.has_value(), {"slowmo", "diloco"}},
       {"--states-at-sync", !a.states.empty(), {"local", "hierarchical", "slowmo", "diloco"}},
   };
+  const std::string kind = a.sync == "auto" ? "sma" : a.sync;
   for (const Use& use : uses) {
-    if (!use.given || a.sync == "auto" || std::count(use.kinds.begin(), use.kinds.end(), a.sync)) continue;
+    if (!use.given || std::count(use.kinds.begin(), use.kinds.end(), kind)) continue;
     throw Error(ErrorKind::usage, "{}: --sync {} has no such option; {} has it", use.option, a.sync,
                 fmt::join(use.kinds, ", "));
   }
@@ -102,6 +104,7 @@ void set_synchroniser(TrainerOptions& o, const SynchroniserArguments& a) {
   o.restart = restart_parts(!a.restart.empty() ? a.restart : restarts ? "weights,centre,states" : "none");
   o.sma.alpha = o.easgd.alpha = a.alpha;
   if (a.central_momentum) o.sma.central_momentum = *a.central_momentum;
+  if (a.sync == "auto") sma_alpha(o.sma, 1);  // also where a learner alone will not need it
   if (!a.tau.empty()) {
     const TauSchedule tau = TauSchedule::parse(a.tau);
     o.sma.tau = o.easgd.tau = o.local.tau = o.hierarchical.tau = o.slowmo.tau = o.diloco.tau = tau;

@@ -18,7 +18,8 @@ struct SynchroniserArguments {
 };
 
 void add_synchroniser_options(CLI::App& command, SynchroniserArguments& arguments);
-// Sets the kind and the options of all kinds. Usage error for an option that the kind named by --sync does not have.
+// Sets the kind and the options of all kinds. Usage error for an option that the kind named by --sync does not have
+// (auto: that of sma), and for an alpha that is stable for no number of learners.
 void set_synchroniser(TrainerOptions& options, const SynchroniserArguments& arguments);
 // "SMA alpha 0.5, central momentum 0.9"; empty for a learner alone.
 std::string describe_synchroniser(const TrainerOptions& options);

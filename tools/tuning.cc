@@ -18,31 +18,47 @@ namespace {
 
 constexpr double kWindowSeconds = 0.15;  // long enough for the stalls of a team of threads to count
 constexpr size_t kShown = 4;             // configurations on the terminal
+constexpr int kModels = 3;  // kept in any run: the mean that is evaluated, a running average, the best one so far
+
+struct LearnerLimit {
+  int most = 1;
+  std::string why;  // empty: the cores, or what the option itself says
+};
 
 // Where only the first learner's model counts, others are a waste; an alpha that is given may be stable for few.
-int most_learners(TrainingArguments a, int64_t most_examples) {
+LearnerLimit learner_limit(TrainingArguments a, int cores, int64_t most_examples) {
+  LearnerLimit limit;
   a.learners = 1;
   describe_training(a);  // throws what is wrong with one learner already
-  if (a.synchroniser.sync == "none") return 1;
-  const auto possible = [&a, most_examples](int learners) {
-    a.learners = learners;
+  if (a.synchroniser.sync == "none") return limit;
+  for (; limit.most < cores; ++limit.most) {
+    a.learners = limit.most + 1;
+    if (a.step_examples() > most_examples) break;
     try {
       describe_training(a);
-    } catch (const Error&) {
-      return false;
+    } catch (const Error& e) {
+      limit.why = e.what();
+      break;
     }
-    return a.step_examples() <= most_examples;
-  };
-  int most = 1;
-  while (most < core_count() && possible(most + 1)) ++most;
-  return most;
+  }
+  return limit;
+}
+
+// What a device keeps beside its learners' own memory once there are several.
+int arrays_of_device(TrainingArguments a) {
+  a.learners = 2;
+  a.devices = std::min(a.devices, 2);  // more make no difference
+  return synchroniser_arrays(trainer_options(a)) + kModels;
 }
 
 // One trainer at a time: threads that wait for another one's work would take part in the OpenMP runtime's accounts.
 class CandidateTimer {
  public:
   CandidateTimer(const Session& session, const TrainingArguments& arguments, const MakeLoad& make_load)
-      : session_(session), arguments_(arguments), make_load_(make_load) {}
+      : session_(session),
+        arguments_(arguments),
+        make_load_(make_load),
+        device_arrays_(static_cast<size_t>(arrays_of_device(arguments))) {}
 
   Measurement measure(Configuration c, int windows) {
     line_.show(fmt::format("tuner: measures {}", learners_text(c.learners, c.threads)));
@@ -52,6 +68,7 @@ class CandidateTimer {
       if (!timer_ || now_ != c) prepare(c);
       m.rates = timer_->rates(windows, kWindowSeconds);
       m.learner_bytes = timer_->trainer().learner_bytes();
+      m.device_bytes = device_arrays_ * timer_->trainer().plan().parameters()->bytes();
     } catch (const Error& e) {
       timer_.reset();
       // What is wrong with the model or its numbers, the training itself will say, with what it has by then.
@@ -74,6 +91,7 @@ class CandidateTimer {
   const Session& session_;
   TrainingArguments arguments_;
   const MakeLoad& make_load_;
+  const size_t device_arrays_;
   std::unique_ptr<StepTimer> timer_;
   Configuration now_;
   LiveLine line_;
@@ -86,11 +104,14 @@ Tuning tune_learners(const Session& session, TrainingArguments& a, const TuningL
   TunerOptions options;
   options.cores = std::max(1, core_count() / a.devices);
   options.threads = a.threads_given ? a.threads : 0;
-  options.most_learners = most_learners(a, limits.most_examples);
+  const LearnerLimit limit = learner_limit(a, options.cores, limits.most_examples);
+  options.most_learners = limit.most;
   options.memory = available_memory() / 10 * 9 / static_cast<size_t>(a.devices);  // a tenth for all else
   options.run_examples = limits.run_examples;
   CandidateTimer timer(session, a, make_load);
   Tuning tuning = tune(options, [&timer](Configuration c, int windows) { return timer.measure(c, windows); });
+  tuning.most_learners = limit.most;
+  tuning.limit = limit.why;
   a.learners = tuning.chosen.learners;
   a.threads = tuning.chosen.threads;
   return tuning;
@@ -98,6 +119,9 @@ Tuning tune_learners(const Session& session, TrainingArguments& a, const TuningL
 
 std::vector<nlohmann::json> to_json(const Tuning& tuning) {
   std::vector<nlohmann::json> events;
+  if (!tuning.limit.empty())
+    events.push_back(
+        {{"event", "tuner"}, {"decision", "limit"}, {"learners", tuning.most_learners}, {"why", tuning.limit}});
   for (const Decision& d : tuning.decisions) {
     nlohmann::json event = {{"event", "tuner"},
                             {"decision", name_of(d.verdict)},
@@ -105,6 +129,7 @@ std::vector<nlohmann::json> to_json(const Tuning& tuning) {
                             {"threads_per_learner", d.configuration.threads},
                             {"gain", d.gain},
                             {"learner_bytes", d.learner_bytes},
+                            {"device_bytes", d.device_bytes},
                             {"seconds", d.seconds}};
     if (d.rate.windows > 0) {
       event["images_per_second"] = d.rate.median;
@@ -117,7 +142,9 @@ std::vector<nlohmann::json> to_json(const Tuning& tuning) {
 }
 
 std::string describe_tuning(const Tuning& tuning) {
-  if (tuning.decisions.empty()) return "";
+  const std::string limit =
+      tuning.limit.empty() ? "" : fmt::format("no more than {}: {}", tuning.most_learners, tuning.limit);
+  if (tuning.decisions.empty()) return limit;
   std::map<Configuration, double> rates;
   for (const Decision& d : tuning.decisions) {
     if (d.verdict == Verdict::short_run) return "a short run: one learner, without measuring others";
@@ -132,7 +159,8 @@ std::string describe_tuning(const Tuning& tuning) {
   for (size_t i = 0; i < std::min(kShown, shown.size()); ++i)
     text += fmt::format("{}{} x {}: {}{}", i ? ", " : "", shown[i].first.learners, shown[i].first.threads,
                         with_thousands(std::llround(shown[i].second)), i ? "" : " images/s");
-  return fmt::format("{} (learners x threads); took {}", text, duration(tuning.seconds));
+  return fmt::format("{} (learners x threads); took {}{}{}", text, duration(tuning.seconds), limit.empty() ? "" : "; ",
+                     limit);
 }
 
 }  // namespace arbalest::tools

@@ -25,9 +25,11 @@ using MakeLoad = std::function<Trainer::LoadBatch(const TrainingArguments& argum
 Tuning tune_learners(const Session& session, TrainingArguments& arguments, const TuningLimits& limits,
                      const MakeLoad& make_load);
 
-// {"event":"tuner","decision":"keep","learners":2,...}, one a decision.
+// {"event":"tuner","decision":"keep","learners":2,...}, one a decision; before them {"decision":"limit",...} where an
+// option allows only so many learners.
 std::vector<nlohmann::json> to_json(const Tuning& tuning);
-// "2 x 1: 3,120 images/s, 1 x 2: 2,450, 1 x 1: 1,700 (learners x threads); took 1.4 s"; empty: nothing to choose.
+// "2 x 1: 3,120 images/s, 1 x 2: 2,450, 1 x 1: 1,700 (learners x threads); took 1.4 s", and what limits the learners;
+// empty: nothing to choose.
 std::string describe_tuning(const Tuning& tuning);
 
 }  // namespace arbalest::tools

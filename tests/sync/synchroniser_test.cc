@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "sync/recording_device.h"
+#include "sync/trainer.h"
 #include "tests/sync/synthetic_learners.h"
 
 namespace arbalest {
@@ -185,6 +187,34 @@ INSTANTIATE_TEST_SUITE_P(Synchroniser, EverySynchroniser,
                          testing::Values(Kind::none, Kind::ssgd, Kind::sma, Kind::sma_every_third, Kind::easgd,
                                          Kind::local, Kind::post_local, Kind::hierarchical, Kind::slowmo,
                                          Kind::diloco));
+
+class CountingDevice : public RecordingDevice {
+ public:
+  size_t bytes = 0;
+  DeviceMemory allocate(size_t n) override {
+    bytes += n;
+    return RecordingDevice::allocate(n);
+  }
+};
+
+TEST(Synchroniser, WhatADeviceKeepsIsKnownBeforeItIsMade) {
+  TrainerOptions options;
+  options.optimiser.kind = OptimiserKind::adam;  // two states
+  options.local.states = options.diloco.states = StatesAtSync::average;
+  for (const SyncKind kind : {SyncKind::none, SyncKind::ssgd, SyncKind::sma, SyncKind::easgd, SyncKind::local,
+                              SyncKind::hierarchical, SyncKind::slowmo, SyncKind::diloco}) {
+    for (const int devices : {1, 2, 3}) {
+      CountingDevice device;
+      options.sync = kind;
+      options.devices = devices;
+      SyntheticLearners learners(devices, 2, {1, 0, false, &device, options.optimiser});
+      const auto collective = make_local_collective();
+      const auto synchroniser = make_synchroniser(options, learners.view(), *collective);
+      EXPECT_EQ(device.bytes, static_cast<size_t>(devices * synchroniser_arrays(options) * kParameters) * sizeof(float))
+          << "kind " << static_cast<int>(kind) << ", " << devices << " devices";
+    }
+  }
+}
 
 TEST(None, LearnersAreIndependent) {
   SyntheticLearners learners(1, 2, {});

@@ -23,7 +23,7 @@ class SyntheticMachine {
     return arbalest::tune(options, [this](Configuration c, int windows) { return measure(c, windows); });
   }
 
-  size_t learner_bytes = 0;
+  size_t learner_bytes = 0, device_bytes = 0;
   double seconds = 0.4;      // a measurement
   int fails_from = 1 << 20;  // learners
   double outlier = 0;        // part of each measurement's first window that is lost
@@ -31,7 +31,7 @@ class SyntheticMachine {
 
  private:
   Measurement measure(Configuration c, int count) {
-    Measurement m{{}, seconds, learner_bytes};
+    Measurement m{{}, seconds, learner_bytes, device_bytes};
     if (c.learners >= fails_from) return m;
     std::normal_distribution<double> noise(0, noise_);
     for (int i = 0; i < count; ++i) m.rates.push_back(curve_(c.learners, c.threads) * std::exp(noise(random_)));
@@ -179,6 +179,20 @@ TEST(Tuner, StaysWithinMemory) {
   EXPECT_EQ(story(tuning), "start 1x1, keep 2x1, keep 4x1, no memory 8x1, no memory 6x1, keep 5x1, settle 5x1");
   EXPECT_EQ(tuning.decisions[3].learner_bytes, 100u);
   EXPECT_EQ(machine.windows.rbegin()->first.learners, 5) << "6 were made";
+}
+
+TEST(Tuner, KeepsMemoryForTheDeviceItself) {
+  SyntheticMachine machine([](int k, int) { return 1000 * k; });
+  machine.learner_bytes = 100;
+  machine.device_bytes = 150;
+  TunerOptions options = cores(8);
+  options.threads = 1;
+  options.memory = 599;
+  const Tuning tuning = machine.tune(options);
+  EXPECT_EQ(story(tuning), "start 1x1, keep 2x1, keep 4x1, no memory 8x1, no memory 6x1, no memory 5x1, settle 4x1");
+  EXPECT_EQ(tuning.decisions[3].device_bytes, 150u);
+  options.memory = 149;  // less than that: one learner, which keeps nothing of the kind
+  EXPECT_EQ(machine.tune(options).chosen, (Configuration{1, 1}));
 }
 
 TEST(Tuner, WhatFailsIsNotChosen) {
