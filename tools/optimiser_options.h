@@ -13,22 +13,26 @@
 namespace arbalest::tools {
 
 struct OptimiserArguments {
-  OptimiserOptions options;  // kind and momentum: below
+  OptimiserOptions options;  // but for the kind and what only some kinds have: below
   std::string kind = "sgd";
-  std::optional<double> learning_rate, momentum;  // defaults depend on the optimiser
-  std::vector<std::string> rates, decays;         // GLOB=NUMBER
+  std::optional<double> learning_rate, momentum, dampening, beta1, beta2, epsilon, trust;  // none: the optimiser's own
+  std::vector<std::string> rates, decays;                                                  // GLOB=NUMBER
   bool decay_weights_only = false;
   int accumulate = 1;
-  ScheduleOptions schedule;
   std::string schedule_kind = "constant";
+  double warmup = 0;  // epochs
+  std::optional<double> gamma, step, floor;
+  std::optional<int> patience;
+  std::vector<double> milestones;
 };
 
 void add_optimiser_options(CLI::App& command, OptimiserArguments& arguments);
 void add_schedule_options(CLI::App& command, OptimiserArguments& arguments);
 
+// Usage errors for options that the chosen optimiser or schedule does not have.
 OptimiserOptions optimiser_options(const OptimiserArguments& arguments);
-double learning_rate(const OptimiserArguments& arguments);
 ScheduleOptions schedule_options(const OptimiserArguments& arguments);
+double learning_rate(const OptimiserArguments& arguments);
 // What the globs say of the parameters that train; usage error for a glob that matches none.
 std::map<std::string, ParameterSetting> parameter_settings(const OptimiserArguments& arguments,
                                                            const std::vector<ParameterReport>& parameters);

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "tools/option_use.h"
+
 namespace arbalest::tools {
 namespace {
 
@@ -15,27 +17,18 @@ const std::map<std::string, StatesAtSync> kStates = {
     {"keep", StatesAtSync::keep}, {"average", StatesAtSync::average}, {"clear", StatesAtSync::clear}};
 
 // auto means sma, for a learner alone none: it takes the options of sma.
-void check_used(const SynchroniserArguments& a) {
-  struct Use {
-    const char* option;
-    bool given;
-    std::vector<std::string> kinds;
-  };
-  const Use uses[] = {
-      {"--alpha", a.alpha.has_value(), {"sma", "easgd"}},
-      {"--central-momentum", a.central_momentum.has_value(), {"sma"}},
-      {"--tau", !a.tau.empty(), {"sma", "easgd", "local", "hierarchical", "slowmo", "diloco"}},
-      {"--global-every", a.global_every.has_value(), {"hierarchical"}},
-      {"--outer-lr", a.outer_learning_rate.has_value(), {"slowmo", "diloco"}},
-      {"--outer-momentum", a.outer_momentum.has_value(), {"slowmo", "diloco"}},
-      {"--states-at-sync", !a.states.empty(), {"local", "hierarchical", "slowmo", "diloco"}},
-  };
-  const std::string kind = a.sync == "auto" ? "sma" : a.sync;
-  for (const Use& use : uses) {
-    if (!use.given || std::count(use.kinds.begin(), use.kinds.end(), kind)) continue;
-    throw Error(ErrorKind::usage, "{}: --sync {} has no such option; {} has it", use.option, a.sync,
-                fmt::join(use.kinds, ", "));
-  }
+void check_options(const SynchroniserArguments& a) {
+  check_used(
+      {
+          {"--alpha", a.alpha.has_value(), {"auto", "sma", "easgd"}},
+          {"--central-momentum", a.central_momentum.has_value(), {"auto", "sma"}},
+          {"--tau", !a.tau.empty(), {"auto", "sma", "easgd", "local", "hierarchical", "slowmo", "diloco"}},
+          {"--global-every", a.global_every.has_value(), {"hierarchical"}},
+          {"--outer-lr", a.outer_learning_rate.has_value(), {"slowmo", "diloco"}},
+          {"--outer-momentum", a.outer_momentum.has_value(), {"slowmo", "diloco"}},
+          {"--states-at-sync", !a.states.empty(), {"local", "hierarchical", "slowmo", "diloco"}},
+      },
+      "--sync", a.sync);
 }
 
 RestartParts restart_parts(const std::string& text) {
@@ -98,7 +91,7 @@ void add_synchroniser_options(CLI::App& command, SynchroniserArguments& a) {
 }
 
 void set_synchroniser(TrainerOptions& o, const SynchroniserArguments& a) {
-  check_used(a);
+  check_options(a);
   o.sync = a.sync != "auto" ? kKinds.at(a.sync) : o.learners * o.devices > 1 ? SyncKind::sma : SyncKind::none;
   const bool restarts = o.sync == SyncKind::sma || o.sync == SyncKind::easgd;
   o.restart = restart_parts(!a.restart.empty() ? a.restart : restarts ? "weights,centre,states" : "none");
