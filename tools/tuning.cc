@@ -97,6 +97,24 @@ class CandidateTimer {
   LiveLine line_;
 };
 
+std::string describe_choice(const Tuning& tuning) {
+  std::map<Configuration, double> rates;
+  for (const Decision& d : tuning.decisions) {
+    if (d.verdict == Verdict::short_run) return "a short run: one learner, without measuring others";
+    if (d.rate.windows > 0) rates[d.configuration] = d.rate.median;
+  }
+  std::vector<std::pair<Configuration, double>> shown(rates.begin(), rates.end());
+  std::stable_sort(shown.begin(), shown.end(), [&](const auto& x, const auto& y) {
+    if ((x.first == tuning.chosen) != (y.first == tuning.chosen)) return x.first == tuning.chosen;
+    return x.second > y.second;
+  });
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, shown.size()); ++i)
+    text += fmt::format("{}{} x {}: {}{}", i ? ", " : "", shown[i].first.learners, shown[i].first.threads,
+                        with_thousands(std::llround(shown[i].second)), i ? "" : " images/s");
+  return fmt::format("{} (learners x threads); took {}", text, duration(tuning.seconds));
+}
+
 }  // namespace
 
 Tuning tune_learners(const Session& session, TrainingArguments& a, const TuningLimits& limits,
@@ -145,22 +163,8 @@ std::string describe_tuning(const Tuning& tuning) {
   const std::string limit =
       tuning.limit.empty() ? "" : fmt::format("no more than {}: {}", tuning.most_learners, tuning.limit);
   if (tuning.decisions.empty()) return limit;
-  std::map<Configuration, double> rates;
-  for (const Decision& d : tuning.decisions) {
-    if (d.verdict == Verdict::short_run) return "a short run: one learner, without measuring others";
-    if (d.rate.windows > 0) rates[d.configuration] = d.rate.median;
-  }
-  std::vector<std::pair<Configuration, double>> shown(rates.begin(), rates.end());
-  std::stable_sort(shown.begin(), shown.end(), [&](const auto& x, const auto& y) {
-    if ((x.first == tuning.chosen) != (y.first == tuning.chosen)) return x.first == tuning.chosen;
-    return x.second > y.second;
-  });
-  std::string text;
-  for (size_t i = 0; i < std::min(kShown, shown.size()); ++i)
-    text += fmt::format("{}{} x {}: {}{}", i ? ", " : "", shown[i].first.learners, shown[i].first.threads,
-                        with_thousands(std::llround(shown[i].second)), i ? "" : " images/s");
-  return fmt::format("{} (learners x threads); took {}{}{}", text, duration(tuning.seconds), limit.empty() ? "" : "; ",
-                     limit);
+  const std::string text = describe_choice(tuning);
+  return limit.empty() ? text : text + "; " + limit;
 }
 
 }  // namespace arbalest::tools
