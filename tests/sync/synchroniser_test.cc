@@ -87,12 +87,13 @@ std::string to_string(const OptimiserOptions& o) {
 }
 
 // Copies of all bytes of all learners' arrays, by the names of their memories.
-using Snapshot = std::map<std::string, std::vector<std::vector<std::byte>>>;
+using Snapshot = std::map<std::string, std::vector<std::string>>;
 Snapshot snapshot(SyntheticLearners& learners) {
   Snapshot copies;
   for (size_t j = 0; j < learners.view().count(); ++j) {
     for (const auto& [name, arrays] : learners.arrays(j)) {
-      for (const std::span<std::byte> array : arrays) copies[name].emplace_back(array.begin(), array.end());
+      for (const std::span<std::byte> array : arrays)
+        copies[name].emplace_back(reinterpret_cast<const char*>(array.data()), array.size());
     }
   }
   return copies;
@@ -148,9 +149,9 @@ TEST_P(EverySynchroniser, GivesTheSameBitsWhereNormsAreMeasured) {
 
 // A task changes no array of a learner that it does not declare as written: nothing else would protect it.
 TEST_P(EverySynchroniser, TasksWriteOnlyWhatTheyDeclare) {
-  std::vector<OptimiserOptions> optimisers{momentum_sgd(), optimiser_of(OptimiserKind::adam)};
-  optimisers.insert(optimisers.end(), std::begin(kMeasuring), std::end(kMeasuring));
-  for (const OptimiserOptions& optimiser : optimisers) {
+  for (const OptimiserOptions& optimiser :
+       {momentum_sgd(), optimiser_of(OptimiserKind::adam), optimiser_of(OptimiserKind::lamb, 3),
+        optimiser_of(OptimiserKind::lars, 3, 0.4)}) {
     SCOPED_TRACE(to_string(optimiser));
     for (const auto& [devices, per_device] : {std::pair{1, 2}, {2, 2}}) {
       SyntheticLearners learners(devices, per_device, {1, 0, false, nullptr, optimiser});
@@ -158,7 +159,7 @@ TEST_P(EverySynchroniser, TasksWriteOnlyWhatTheyDeclare) {
       const auto synchroniser = make(GetParam(), learners.view(), *collective);
       TaskGraph graph;
       synchroniser->add_tasks(graph);
-      for (int64_t t = 0; t < 5; ++t) {
+      for (const int64_t t : {0, 11}) {  // the second one synchronises
         for (const Task& task : graph.tasks()) {
           if (task.level > graph.level_of(t)) continue;
           const Snapshot before = snapshot(learners);
