@@ -78,7 +78,7 @@ TEST(Gradient, OfAnUnknownTensorIsRefused) {
 // as that, and fresh states, it halves the step or does more.
 TEST(TrainingOperators, EpsilonHasADefault) {
   const std::vector<double> x{1, -2, 0.5}, g{1e-6, -1e-7, 1e-3};
-  const double epsilon = 1e-6f;  // attributes are float32
+  constexpr double kAlpha = 0.9, kBeta = 0.999, kEpsilon = 1e-6;
   const auto run = [&](const char* op, Strings inputs) {
     ModelBuilder m(17);
     m.opset(kDomain, 1);
@@ -92,12 +92,11 @@ TEST(TrainingOperators, EpsilonHasADefault) {
   };
   const std::vector<double> adagrad = run("Adagrad", {"r", "t", "x", "g", "h"});
   const std::vector<double> adam = run("Adam", {"r", "t", "x", "g", "v", "h"});
-  const double alpha = 0.9f, beta = 0.999f;
   for (size_t i = 0; i < x.size(); ++i) {
-    EXPECT_NEAR(adagrad[i], x[i] - 0.1 * g[i] / (std::abs(g[i]) + epsilon), 1e-12);
+    EXPECT_NEAR(adagrad[i], x[i] - 0.1 * g[i] / (std::abs(g[i]) + kEpsilon), 1e-12);
     // T = 0: the averages are not corrected.
-    const double root = std::sqrt((1 - beta) * g[i] * g[i]);
-    EXPECT_NEAR(adam[i], x[i] - 0.1 * (1 - alpha) * g[i] / (root + epsilon), 1e-12);
+    const double root = std::sqrt((1 - kBeta) * g[i] * g[i]);
+    EXPECT_NEAR(adam[i], x[i] - 0.1 * (1 - kAlpha) * g[i] / (root + kEpsilon), 1e-12);
   }
 }
 
