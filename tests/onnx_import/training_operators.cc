@@ -77,8 +77,8 @@ TEST(Gradient, OfAnUnknownTensorIsRefused) {
 // ai.onnx.preview.training, onnx/defs/training/defs.cc: epsilon is 1e-6 where it is not given. With gradients as small
 // as that, and fresh states, it halves the step or does more.
 TEST(TrainingOperators, EpsilonHasADefault) {
-  const std::vector<double> x{1, -2, 0.5}, g{1e-6, -1e-7, 1e-3};
-  constexpr double kAlpha = 0.9, kBeta = 0.999, kEpsilon = 1e-6;
+  const std::vector<double> x{1, -2, 0.5}, g{0x1p-20, -0x1p-23, 0x1p-10};
+  constexpr double kAlpha = 0.9f, kBeta = 0.999f, kEpsilon = 1e-6f;  // attributes are float32
   const auto run = [&](const char* op, Strings inputs) {
     ModelBuilder m(17);
     m.opset(kDomain, 1);
