@@ -57,7 +57,7 @@ class PatientCollective : public Collective {
                  {},
                  {range_of<float>(part.out_memory, elements)},
                  [this](int64_t t) {
-                   if (!wait_(t)) ++lonely_;
+                   if (lonely_ == 0 && !wait_(t)) ++lonely_;
                  },
                  level});
     }
