@@ -47,10 +47,12 @@ void check_schedule(const OptimiserArguments& a) {
       "--schedule", a.schedule_kind);
 }
 
-// A scale or offset: also those of a normalisation that was exported as primitive operators.
+// A scale or offset: also those of a normalisation that was exported as primitive operators, whatever axes of one
+// element they have; the weight of a layer with one output is none.
 bool is_scale_or_bias(const ParameterReport& p) {
   if (p.use == TensorUse::bias || p.use == TensorUse::norm_scale || p.use == TensorUse::norm_bias) return true;
   const Dims dims = p.type.dims();
+  if (p.use == TensorUse::weight || p.use == TensorUse::embedding) return dims.size() <= 1;
   return std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) <= 1;
 }
 
@@ -77,8 +79,7 @@ void add_optimiser_options(CLI::App& command, OptimiserArguments& a) {
                   "L2 penalty added to the gradient; adamw, lamb, lion: decoupled")
       ->capture_default_str();
   command.add_flag("--decay-weights-only", a.decay_weights_only,
-                   "no weight decay of biases, normalisation parameters and all that has at most one dimension\n"
-                   "greater than 1");
+                   "no weight decay of biases, scales and offsets of normalisations, and other vectors");
   command.add_option("--lr-of", a.rates,
                      "GLOB=FACTOR: factor of the learning rate for matching parameters; may be repeated");
   command.add_option("--weight-decay-of", a.decays, "GLOB=VALUE: weight decay of matching parameters; may be repeated");

@@ -82,13 +82,15 @@ def test_the_trust_coefficient_of_lars(arbalest, train):
 def normalised_model(path):
     """x -> its values less their mean, over their deviation, times a scale, plus an offset -> logits; in primitive operators."""
     random = np.random.default_rng(0)
-    arrays = {"scale": np.ones((784,)), "offset": np.zeros((1, 784)), "weight": random.normal(0, 0.05, (784, 10)), "bias": np.zeros(10)}
+    arrays = {"scale": np.ones((784,)), "offset": np.zeros((1, 784)), "gate": random.normal(0, 0.05, (784, 1)),
+              "weight": random.normal(0, 0.05, (784, 10)), "bias": np.zeros(10)}
     nodes = [helper.make_node(op, i, o, **a) for op, i, o, a in [
         ("Flatten", ["x"], ["flat"], {}), ("ReduceMean", ["flat"], ["mean"], {"axes": [1]}), ("Sub", ["flat", "mean"], ["centred"], {}),
         ("Mul", ["centred", "centred"], ["squares"], {}), ("ReduceMean", ["squares"], ["variance"], {"axes": [1]}),
         ("Add", ["variance", "epsilon"], ["shifted"], {}), ("Sqrt", ["shifted"], ["deviation"], {}), ("Div", ["centred", "deviation"], ["normal"], {}),
         ("Mul", ["normal", "scale"], ["scaled"], {}), ("Add", ["scaled", "offset"], ["moved"], {}),
-        ("Gemm", ["moved", "weight", "bias"], ["logits"], {})]]
+        ("MatMul", ["moved", "gate"], ["gated"], {}), ("Gemm", ["moved", "weight", "bias"], ["scores"], {}),
+        ("Add", ["scores", "gated"], ["logits"], {})]]
     initializers = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in arrays.items()]
     initializers.append(numpy_helper.from_array(np.array(1e-5, np.float32), "epsilon"))
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 28, 28])],
@@ -108,4 +110,5 @@ def test_decay_of_weights_only(arbalest, data):
     for name in ("scale", "offset", "bias"):
         assert (some[name] == none[name]).all(), name
     assert (all_decay["scale"] != none["scale"]).any()
-    assert (some["weight"] == all_decay["weight"]).all() and (some["weight"] != none["weight"]).any()
+    for name in ("weight", "gate"):  # also that of one output
+        assert (some[name] == all_decay[name]).all() and (some[name] != none[name]).any(), name
