@@ -6,6 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from linear import LinearLayer
+
 
 def pytest_addoption(parser):
     parser.addoption("--arbalest", required=True, help="the program to test")
@@ -23,6 +25,11 @@ class Program:
 
     def json(self, *arguments):
         return json.loads(self(*arguments, "--json"))
+
+    def log(self, name="log.jsonl", kind=None):
+        """The events of a file that --log wrote, in their order; of one kind only."""
+        events = [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+        return [e for e in events if kind in (None, e["event"])]
 
 
 @pytest.fixture
@@ -49,3 +56,9 @@ def data(tmp_path):
     path = tmp_path / "squares.npz"
     np.savez(path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
     return path
+
+
+@pytest.fixture
+def layer(arbalest):
+    """A linear layer and 8 examples."""
+    return LinearLayer(arbalest, examples=8)

@@ -1,6 +1,5 @@
 """The light models of the onnx package: ImageNet architectures whose weights ConstantOfShape makes, all of them equal. They
 train once --reinit has drawn start values."""
-import json
 import pathlib
 
 import numpy as np
@@ -70,8 +69,7 @@ def test_trains(arbalest, noise, name):
     arbalest("train", model(name), "--data", noise, "--reinit", "kaiming", "--epochs", STEPS, "--evaluate-every", 1,
              "--batch", 2, "--lr", 0.002, "--momentum", 0.9, "--threads-per-learner", 2, "--no-normalise", "--log", "log.jsonl",
              "-o", "trained.onnx")
-    log = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
-    losses = [entry["loss"] for entry in log if entry["event"] == "epoch"]
+    losses = [e["loss"] for e in arbalest.log(kind="epoch")]
     assert len(losses) == STEPS
     assert losses[-1] < 0.8 * losses[0]
     trained = onnx.load(arbalest.folder / "trained.onnx")

@@ -1,5 +1,4 @@
 """What training and evaluation tell: counts of classes, averages of the model, logs, TensorBoard's files, curves."""
-import json
 import xml.etree.ElementTree
 
 import numpy as np
@@ -21,10 +20,8 @@ def train(arbalest, data):
     arbalest("new", "lenet", "-o", "model.onnx")
 
     def trained(out, *options, rate=0.01):
-        log = arbalest.folder / f"{out}.jsonl"
-        arbalest("train", "model.onnx", *OPTIONS, "--lr", rate, "-o", out, "--log", log, *options)
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        return {kind: [e for e in events if e["event"] == kind] for kind in ("start", "progress", "epoch", "end")}
+        arbalest("train", "model.onnx", *OPTIONS, "--lr", rate, "-o", out, "--log", "log.jsonl", *options)
+        return {kind: arbalest.log(kind=kind) for kind in ("start", "progress", "epoch", "end")}
 
     return trained
 
@@ -150,8 +147,7 @@ def test_evaluations(arbalest, data):
     def epochs(*options):
         text = arbalest("train", "model.onnx", "--data", "unsplit.npz", "--learners", 1, "--epochs", 5, "--log", "log.jsonl",
                         "-o", "out.onnx", *options)
-        events = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
-        return [e["epoch"] for e in events if e["event"] == "epoch"], "every 2 epochs" in text
+        return [e["epoch"] for e in arbalest.log(kind="epoch")], "every 2 epochs" in text
 
     assert epochs() == ([2, 4, 5], True)  # a ninth of the training examples are tested
     assert epochs("--evaluate-every", 1) == ([1, 2, 3, 4, 5], False)

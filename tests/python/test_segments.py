@@ -1,6 +1,4 @@
 """Models whose sizes only the data tell: outputs against onnxruntime, for data of several sizes; training and evaluation."""
-import json
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -69,8 +67,7 @@ def test_training(arbalest, model, learners):
     common = ("--data", "data.npz", "--loss", "ce", "--no-normalise")
     arbalest("train", model, *common, "--learners", learners, "--batch", 10, "--epochs", 3, "--evaluate-every", 1, "--lr", 0.02,
              "-o", "out.onnx", "--log", "log.jsonl")
-    epochs = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
-    losses = [e["loss"] for e in epochs if e["event"] == "epoch"]
+    losses = [e["loss"] for e in arbalest.log(kind="epoch")]
     assert losses[-1] < 0.9 * losses[0], losses
     before, after = (arbalest.json("eval", m, *common) for m in (model, "out.onnx"))
     assert after["loss"] < 0.8 * before["loss"]
