@@ -1,19 +1,25 @@
 """What `simulate` predicts from durations measured here, beside what an iteration takes here."""
+import os
+import statistics
+
 import pytest
+
+ATTEMPTS = 5
 
 
 @pytest.mark.parametrize("model, batch", [("lenet", 16), ("mlp", 64)])
 def test_makespan_is_that_of_this_machine(arbalest, model, batch):
+    """The median of several attempts, as others may use the machine, too: each measures the tasks and the iterations in the
+    same moments, and one learner and two after each other."""
     arbalest("new", model, "-o", "m.onnx")
-    errors = {1: [], 2: []}
-    for _ in range(5):  # others may use the machine, too
+    ratios = {k: [] for k in (1, 2) if k <= len(os.sched_getaffinity(0))}
+    for _ in range(ATTEMPTS):
         for result in arbalest.json("simulate", "m.onnx", "--batch", batch, "--learners", "1,2", "--sync", "sma")["results"]:
-            if "measured_iteration_ms" in result:
-                errors[result["learners"]].append(abs(result["iteration_ms"] / result["measured_iteration_ms"] - 1))
-        if all(not e or min(e) < 0.2 for e in errors.values()):
-            break
-    assert errors[1] and min(errors[1]) < 0.2, errors
-    assert not errors[2] or min(errors[2]) < 0.2, errors  # none on a single core
+            if result["learners"] in ratios:
+                ratios[result["learners"]].append(result["iteration_ms"] / result["measured_iteration_ms"])
+    assert all(len(r) == ATTEMPTS for r in ratios.values())
+    for learners, found in ratios.items():
+        assert 0.8 < statistics.median(found) < 1.2, (learners, found)
 
 
 def test_given_times_need_no_measurement(arbalest):

@@ -1,11 +1,10 @@
 """`--learners auto`: what it chooses is logged, and given as numbers it repeats the run bit for bit."""
-import json
 import os
 
 import pytest
 
 MANY = ("--epochs", 100000, "--target-accuracy", 0.2)  # long enough to be tuned for, ends after some epochs
-COMMON = ("--batch", 8, "--lr", 0.02, "--seed", 3)
+COMMON = ("--lr", 0.02, "--seed", 3)
 
 
 @pytest.fixture
@@ -13,9 +12,9 @@ def train(arbalest, data):
     arbalest("new", "lenet", "-o", "model.onnx")
 
     def run(out, *options):
-        log = arbalest.folder / (out + ".jsonl")
-        text = arbalest("train", "model.onnx", "--data", data, "-o", out, "--log", log, *COMMON, *options)
-        return text, [json.loads(line) for line in log.read_text().splitlines()]
+        batch = () if "--batch" in options else ("--batch", 8)
+        text = arbalest("train", "model.onnx", "--data", data, "-o", out, "--log", f"{out}.jsonl", *COMMON, *batch, *options)
+        return text, arbalest.log(f"{out}.jsonl")
 
     return run
 
@@ -45,6 +44,17 @@ def test_a_resumed_run_keeps_its_learners(arbalest, train):
     text, events = train("second.onnx", *MANY, "--checkpoint", "run", "--resume")
     assert "continues" in text and (events[0]["learners"], events[0]["threads_per_learner"]) == (3, 1)
     assert all(e["event"] != "tuner" for e in events)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one core leaves no choice")
+def test_a_resumed_run_with_another_batch_measures_again(arbalest, train):
+    train("first.onnx", "--epochs", 2, "--learners", 3, "--checkpoint", "run")
+    text, events = train("second.onnx", *MANY, "--batch", 4, "--checkpoint", "run", "--resume")
+    decisions = [e for e in events if e["event"] == "tuner"]
+    assert [decisions[0]["decision"], decisions[-1]["decision"]] == ["start", "settle"]
+    assert decisions[0]["images_per_second"] > 0 and "starts from the model of" in text
+    assert (events[0]["learners"], events[0]["threads_per_learner"]) == (
+        decisions[-1]["learners"], decisions[-1]["threads_per_learner"])
 
 
 def test_a_learner_alone_where_others_would_not_count(train):
