@@ -13,6 +13,10 @@ def pytest_addoption(parser):
     parser.addoption("--arbalest", required=True, help="the program to test")
 
 
+def pytest_make_parametrize_id(val):
+    return " ".join(map(str, val)) if isinstance(val, tuple) else None  # options by their words
+
+
 class Program:
     def __init__(self, path, folder):
         self.path, self.folder = pathlib.Path(path).resolve(), folder

@@ -44,9 +44,10 @@ def by_norm(bound):
      {"rate": RATE / 2, "decay": 0.7 * WEIGHT, "momentum": 0.5}),
     (("--clip-value", 0.3), {"clip": by_value(0.3)}),
     (("--clip-norm", 0.5), {"clip": by_norm(0.5)}),
-    (("--clip-norm", 0.5, "--momentum", 0.9, "--weight-decay", 0.4), {"clip": by_norm(0.5), "momentum": 0.9, "decay": 0.4}),
+    (("--clip-norm", 0.5, "--momentum", 0.9, "--weight-decay", 0.4),
+     {"clip": by_norm(0.5), "momentum": 0.9, "decay": 0.4}),
     (("--clip-norm", 0.8, "--clip-value", 0.3), {"clip": lambda g: by_value(0.3)(by_norm(0.8)(g))}),
-), ids=lambda x: " ".join(map(str, x)) if isinstance(x, tuple) else "")
+))
 def test_as_in_torch(layer, options, rules):
     expected = sgd(layer, **rules)
     assert np.abs(expected - sgd(layer)).max() > 0.01  # the options matter
@@ -99,6 +100,10 @@ def test_patterns_that_match_nothing_are_refused(arbalest, layer):
     assert not (arbalest.folder / "out.onnx").exists()
 
 
-@pytest.mark.parametrize("option", ("--lr-of", "--weight-decay-of"))
-def test_an_option_by_name_before_the_model(arbalest, layer, option):
-    arbalest("train", option, "*.weight=0.5", "linear.onnx", "--data", "linear.npz", "--learners", 1, "-o", "out.onnx")
+@pytest.mark.parametrize("options", (
+    ("--lr-of", "*.weight=0.5"), ("--weight-decay-of", "*.weight=0.5"), ("--schedule", "multi-step", "--milestones", "2,3"),
+    ("--loss", "ce", "--class-weights", "1,2")))
+def test_a_list_does_not_take_the_model_that_follows_it(arbalest, layer, options):
+    y = np.arange(8) % 2 if "ce" in options else layer.y
+    np.savez(arbalest.folder / "some.npz", x_train=layer.x, y_train=y, x_test=layer.x, y_test=y)
+    assert "out.onnx" in arbalest("train", *options, "linear.onnx", "--data", "some.npz", "--learners", 1, "-o", "out.onnx")

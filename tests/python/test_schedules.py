@@ -6,6 +6,7 @@ import pytest
 from onnx import helper
 
 from linear import read_tensors, save_model
+from test_errors import fails
 
 RATE, EPOCHS = 0.02, 10
 
@@ -137,3 +138,46 @@ def test_averaging_begins_anew(slope):
     slope.train(*STEPS, "--sync", "sma", learners=2, momentum=0.9, out="default.onnx")
     written = {name: (slope.arbalest.folder / f"{name}.onnx").read_bytes() for name in ("default", *PARTS)}
     assert written["default"] == written["weights,centre,states"] != written["none"]
+
+
+def outer(start, sync, restart, momentum=0.9):
+    """z of two learners with equal gradients, after outer steps every 2 iterations."""
+    w = z = start
+    u = velocity = 0
+    for iteration in range(2 * EPOCHS):
+        u = 0 if restart == "centre" and iteration in (8, 16) else u
+        rate = RATE * 0.5 ** (iteration // 8)
+        velocity = momentum * velocity + 1
+        w -= rate * velocity
+        if iteration % 2 == 0:
+            continue
+        if sync == "slowmo":
+            u, velocity = 0.7 * u + (z - w) / rate, 0
+            z -= rate * u
+        else:
+            u = 0.9 * u + (z - w)
+            z -= 0.7 * (z - w + 0.9 * u)
+        w = z
+    return z
+
+
+@pytest.mark.parametrize("sync", ("slowmo", "diloco"))
+def test_outer_momentum_begins_anew(slope, sync):
+    expected = {restart: outer(slope.START, sync, restart) for restart in ("none", "centre")}
+    assert abs(expected["none"] - expected["centre"]) > 0.01
+    for restart, z in expected.items():
+        found, _ = slope.train(*STEPS, "--sync", sync, "--tau", 2, "--restart", restart, learners=2, momentum=0.9)
+        assert found == pytest.approx(z, rel=1e-5)
+    assert slope.train(*STEPS, "--sync", sync, "--tau", 2, learners=2, momentum=0.9)[0] == pytest.approx(expected["none"], rel=1e-5)
+
+
+@pytest.mark.parametrize("options, named", (
+    (("--schedule", "multi-step"), "milestones"),
+    (("--schedule", "multi-step", "--milestones", "6,2"), "milestones"),
+    (("--schedule", "step", "--gamma", 0), "gamma"),
+    (("--schedule", "step", "--step", 0), "step"),
+    (("--schedule", "cosine", "--lr-floor", 2), "floor"),
+    (("--schedule", "plateau", "--patience", 0), "patience"),
+    ((*STEPS, "--sync", "sma", "--restart", "weight"), "weight")))
+def test_refusals(arbalest, slope, options, named):
+    assert named in fails(arbalest, "train", "slope.onnx", "--data", "ones.npz", "--learners", 2, "-o", "out.onnx", *options, code=2)

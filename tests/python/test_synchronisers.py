@@ -37,6 +37,20 @@ def run(layer, k, *options, devices=1):
                        *options)
 
 
+@pytest.mark.parametrize("devices", (1, 2))
+@pytest.mark.parametrize("options, clip", (
+    ((), lambda g: g),
+    (("--clip-value", 0.4), lambda g: np.clip(g, -0.4, 0.4)),
+    (("--clip-norm", 0.9), lambda g: g * min(1, 0.9 / np.linalg.norm(g)))))
+def test_synchronous_sgd(layer, order, options, clip, devices):
+    """A step with the mean of the gradients, which is what is clipped."""
+    w, v = layer.start, 0
+    for t in range(ITERATIONS):
+        v = MOMENTUM * v + clip(layer.gradient(w, order[4 * t:4 * t + 4]))
+        w = w - RATE * v
+    assert run(layer, 4, "--sync", "ssgd", *options, devices=devices) == pytest.approx(w, abs=1e-5)
+
+
 def apply_to_states(how, v):
     if how == "average":
         v[:] = v.mean(axis=0)
@@ -64,7 +78,7 @@ def means(synchronises, states="keep"):
     (("--tau", "1,6:4"), means(lambda t: t < 6 or t in (9, 13))),
     (("--tau", 4, "--states-at-sync", "keep"), means(every(4))),
     (("--tau", 4, "--states-at-sync", "average"), means(every(4), "average")),
-    (("--tau", 4, "--states-at-sync", "clear"), means(every(4), "clear"))), ids=str)
+    (("--tau", 4, "--states-at-sync", "clear"), means(every(4), "clear"))))
 def test_local(layer, order, options, synchronise, k):
     expected = trained(layer, order, k, synchronise).mean(axis=0)
     apart = trained(layer, order, k, lambda t, w, v: None).mean(axis=0)
@@ -84,7 +98,8 @@ def test_hierarchical(layer, order, global_every, states):
                 apply_to_states(states, v[group])
 
     expected = trained(layer, order, 4, synchronise).mean(axis=0)
-    found = run(layer, 4, "--sync", "hierarchical", "--tau", 2, "--global-every", global_every, "--states-at-sync", states, devices=2)
+    found = run(layer, 4, "--sync", "hierarchical", "--tau", 2, "--global-every", global_every, "--states-at-sync", states,
+                devices=2)
     assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -105,8 +120,8 @@ class Outer:
 
 
 @pytest.mark.parametrize("sync, defaults", (("slowmo", (1, 0.7, "clear")), ("diloco", (0.7, 0.9, "keep"))))
-@pytest.mark.parametrize("given", ({}, {"--outer-lr": 0.8, "--outer-momentum": 0.3}, {"--outer-lr": 0.5, "--states-at-sync": "average"}),
-                         ids=str)
+@pytest.mark.parametrize("given", (
+    {}, {"--outer-lr": 0.8, "--outer-momentum": 0.3}, {"--outer-lr": 0.5, "--states-at-sync": "average"}))
 def test_outer_steps(layer, order, sync, defaults, given):
     rate, momentum, states = (given.get(name, default)
                               for name, default in zip(("--outer-lr", "--outer-momentum", "--states-at-sync"), defaults))

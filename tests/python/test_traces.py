@@ -10,11 +10,15 @@ import pytest
 Span = collections.namedtuple("Span", "name category iteration begin end")
 ROUNDING = 0.002  # microseconds, of times written with three decimals
 
-# Options, and the iterations of 20 in which each kind of task runs.
+# Options for two learners, and the iterations of 20 in which each kind of task runs.
+ALWAYS = range(20)
 ALGORITHMS = {
-    "sma": ((), {"learn": range(20), "update": range(20), "average": range(20)}),
-    "ssgd": ((), {"learn": range(20), "update": range(20)}),
-    "local": (("--tau", 4), {"learn": range(20), "update": range(20), "average": range(3, 20, 4)}),
+    "sma": (("--sync", "sma", "--learners", 2), {"learn": ALWAYS, "update": ALWAYS, "average": ALWAYS}),
+    "sma on two devices": (("--sync", "sma", "--learners", 1, "--devices", 2), {
+        "learn": ALWAYS, "update": ALWAYS, "difference": ALWAYS, "all-reduce": ALWAYS, "average": ALWAYS}),
+    "ssgd": (("--sync", "ssgd", "--learners", 2), {"learn": ALWAYS, "update": ALWAYS}),
+    "local": (("--sync", "local", "--learners", 2, "--tau", 4), {
+        "learn": ALWAYS, "update": ALWAYS, "average": range(3, 20, 4)}),
 }
 
 
@@ -46,22 +50,21 @@ def lenet(arbalest):
     arbalest("new", "lenet", "-o", "model.onnx")
 
 
-@pytest.mark.parametrize("sync", ALGORITHMS)
-def test_trace_of_a_run(arbalest, lenet, data, sync):
-    options, kinds = ALGORITHMS[sync]
-    algorithm = ("--sync", sync, "--learners", 2, *options)
-    arbalest("train", "model.onnx", "--data", data, *algorithm, "--batch", 16, "--epochs", 1, "--trace", "trace.json",
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_trace_of_a_run(arbalest, lenet, data, name):
+    options, kinds = ALGORITHMS[name]
+    arbalest("train", "model.onnx", "--data", data, *options, "--batch", 16, "--epochs", 1, "--trace", "trace.json",
              "--log", "log.jsonl", "-o", "out.onnx")
-    rows, tasks = read_trace(arbalest.folder / "trace.json"), tasks_of(arbalest("inspect", "model.onnx", "--tasks", *algorithm))
+    rows, tasks = read_trace(arbalest.folder / "trace.json"), tasks_of(arbalest("inspect", "model.onnx", "--tasks", *options))
     end, = arbalest.log(kind="end")
     assert end["iterations"] == 20
     assert rows.keys() == tasks.keys() == {"learner 0", "learner 1"}
     for row, spans in rows.items():
         assert {s.name for s in spans} == {*tasks[row], "input"}
         assert {s.category for s in spans} == {*kinds, "input"}
-        for name in tasks[row]:
-            iterations = kinds[re.sub(r" \d+$", "", name)]
-            assert [s.iteration for s in spans if s.name == name] == list(iterations), name
+        for task in tasks[row]:
+            iterations = kinds[re.sub(r" \d+$", "", task)]
+            assert [s.iteration for s in spans if s.name == task] == list(iterations), task
         inputs, others = ([s for s in spans if (s.name == "input") == wanted] for wanted in (True, False))
         assert all(a.end <= b.begin + ROUNDING for a, b in zip(others, others[1:]))
         learning = [s for s in others if s.category == "learn"]
@@ -91,11 +94,11 @@ def test_tasks_run_in_the_order_that_averaging_asks_for(arbalest, lenet, data):
             assert max(s.end for s in updates[t - 1]) <= min(s.begin for s in averages[t]) + ROUNDING
 
 
-@pytest.mark.parametrize("sync", ALGORITHMS)
-def test_drawing(arbalest, lenet, sync):
-    options, _ = ALGORITHMS[sync]
-    algorithm = ("model.onnx", "--sync", sync, "--learners", 2, *options)
-    dot, tasks = arbalest("inspect", "--dot", *algorithm), tasks_of(arbalest("inspect", "--tasks", *algorithm))
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_drawing(arbalest, lenet, name):
+    options, _ = ALGORITHMS[name]
+    dot = arbalest("inspect", "model.onnx", "--dot", *options)
+    tasks = tasks_of(arbalest("inspect", "model.onnx", "--tasks", *options))
     drawn, label_of, box = collections.defaultdict(list), {}, None
     for line in dot.splitlines():
         if found := re.fullmatch(r'    label="(.+)";', line):
@@ -109,7 +112,7 @@ def test_drawing(arbalest, lenet, sync):
     ends = [(label_of[a], label_of[b], "dashed" in line) for line in chains
             for a, b in zip(re.findall(r"t\d+", line), re.findall(r"t\d+", line)[1:])]
     assert re.match(r"digraph \w+ \{\n", dot) and dot.count("{") == dot.count("}") and dot.endswith("}\n")
-    if sync == "sma":
+    if name == "sma":
         assert {e for e in ends if e[0][-1] != e[1][-1]} == {
             ("average 0", "update 1", False), ("average 1", "update 0", False),
             ("update 0", "average 1", True), ("update 1", "average 0", True)}

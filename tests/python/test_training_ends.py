@@ -14,7 +14,8 @@ def train(arbalest):
     """Class 1 where x + (b1 - b0) > 0. The training examples, all of them x = 0 and class 1, move the threshold from 3 to
     where nearly all is class 1; the test examples are of class 1 where x > 0. Gives the events of evaluations, and of the end."""
     tensors = {"w": np.array([[-0.5, 0.5]], np.float32), "b": np.array([1.5, -1.5], np.float32)}
-    save_model(arbalest.folder / "threshold.onnx", [helper.make_node("Gemm", ["x", "w", "b"], ["y"])], {"x": [1]}, {"y": [2]}, tensors)
+    save_model(arbalest.folder / "threshold.onnx", [helper.make_node("Gemm", ["x", "w", "b"], ["y"])], {"x": [1]}, {"y": [2]},
+               tensors)
     np.savez(arbalest.folder / "threshold.npz", x_train=np.zeros((8, 1), np.float32), y_train=np.ones(8, np.int64),
              x_test=X, y_test=(X[:, 0] > 0).astype(np.int64))
 
