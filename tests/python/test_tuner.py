@@ -48,7 +48,7 @@ def test_a_resumed_run_keeps_its_learners(arbalest, train):
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one core leaves no choice")
 def test_a_resumed_run_with_another_batch_measures_again(arbalest, train):
-    train("first.onnx", "--epochs", 2, "--learners", 3, "--checkpoint", "run")
+    train("first.onnx", "--epochs", 1, "--learners", 3, "--checkpoint", "run")
     text, events = train("second.onnx", *MANY, "--batch", 4, "--checkpoint", "run", "--resume")
     decisions = [e for e in events if e["event"] == "tuner"]
     assert [decisions[0]["decision"], decisions[-1]["decision"]] == ["start", "settle"]
