@@ -139,12 +139,14 @@ Run add_bench(CLI::App& app) {
   add_model_argument(*command, o->model);
   command->add_option("--batch", o->batches, "examples a learner takes in a step")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
       ->add_option("--learners", o->learners,
                    "numbers of learners; auto: those that `train` would choose for a long run")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(learner_count())
       ->capture_default_str();
   add_learner_options(*command, o->training);

@@ -80,9 +80,12 @@ void add_optimiser_options(CLI::App& command, OptimiserArguments& a) {
       ->capture_default_str();
   command.add_flag("--decay-weights-only", a.decay_weights_only,
                    "no weight decay of biases, scales and offsets of normalisations, and other vectors");
-  command.add_option("--lr-of", a.rates,
-                     "GLOB=FACTOR: factor of the learning rate for matching parameters; may be repeated");
-  command.add_option("--weight-decay-of", a.decays, "GLOB=VALUE: weight decay of matching parameters; may be repeated");
+  command
+      .add_option("--lr-of", a.rates,
+                  "GLOB=FACTOR: factor of the learning rate for matching parameters; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--weight-decay-of", a.decays, "GLOB=VALUE: weight decay of matching parameters; may be repeated")
+      ->allow_extra_args(false);
   command.add_option("--clip-norm", a.options.clip_norm, "scale gradients down to this norm over all parameters");
   command.add_option("--clip-value", a.options.clip_value, "cut every element of the gradients to [-VALUE, VALUE]");
   command.add_option("--accumulate", a.accumulate, "batches of a learner whose mean gradient makes one step")
@@ -97,7 +100,8 @@ void add_schedule_options(CLI::App& command, OptimiserArguments& a) {
   command.add_option("--gamma", a.gamma, "step, multi-step, exponential, plateau: factor of each fall (default: 0.1)");
   command.add_option("--step", a.step, "step: epochs between falls (default: 10)");
   command.add_option("--milestones", a.milestones, "multi-step: epochs of the falls, for example 10,15")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--warmup", a.warmup, "epochs in which the rate rises linearly at first")->capture_default_str();
   command.add_option("--lr-floor", a.floor, "cosine, linear, plateau: least rate, as part of --lr (default: 0)");
   command.add_option("--patience", a.patience, "plateau: evaluations without progress before a fall (default: 2)");

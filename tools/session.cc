@@ -104,7 +104,8 @@ void add_loss_options(CLI::App& command, ModelArguments& arguments) {
   command.add_option("--class-axis", arguments.class_axis, "ce: axis of the classes (default: 1)");
   command.add_option("--ignore-index", arguments.ignore_index, "ce: label of positions that do not count");
   command.add_option("--class-weights", arguments.class_weights, "ce: a weight for each class, separated by commas")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 void add_selection_options(CLI::App& command, ModelArguments& arguments) {

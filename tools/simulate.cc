@@ -174,14 +174,16 @@ Run add_simulate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--learners", o->learners, "numbers of learners on each device")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_learner_options(*command, o->training);
   add_loss_options(*command, o->model);
-  command->add_option(
-      "--time", o->costs.times,
-      "TASK=MILLISECONDS of a task (learn, update, average, ...: `inspect --tasks` lists them); may be\n"
-      "repeated. What is not given is measured here, with as many learners as there are cores");
+  command
+      ->add_option("--time", o->costs.times,
+                   "TASK=MILLISECONDS of a task (learn, update, average, ...: `inspect --tasks` lists them); may be\n"
+                   "repeated. What is not given is measured here, with as many learners as there are cores")
+      ->allow_extra_args(false);
   command
       ->add_option("--memory-bandwidth", o->costs.memory_bandwidth,
                    "GB/s of each device: tasks without --time take as long as their memory takes to move, and\n"

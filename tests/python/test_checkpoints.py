@@ -1,5 +1,4 @@
 """A run that is killed at any moment goes on from its checkpoints and ends with the same bits, and tells the same."""
-import json
 import random
 import signal
 import subprocess
@@ -23,7 +22,7 @@ def dropout_model(path):
     """A multilayer perceptron whose Dropout draws other numbers in every iteration."""
     draw = np.random.default_rng(1)
     weight = lambda name, *dims: numpy_helper.from_array((0.1 * draw.standard_normal(dims)).astype(np.float32), name)
-    tensors = [weight("w1", 784, 64), weight("w2", 64, 10), numpy_helper.from_array(np.float32(0.5), "ratio"), numpy_helper.from_array(np.array(True), "yes")]
+    tensors = [weight("w1", 784, 512), weight("w2", 512, 10), numpy_helper.from_array(np.float32(0.5), "ratio"), numpy_helper.from_array(np.array(True), "yes")]
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w1"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
              helper.make_node("Dropout", ["r", "ratio", "yes"], ["d"]), helper.make_node("MatMul", ["d", "w2"], ["y"])]
     value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", *dims])
@@ -61,8 +60,7 @@ def checkpoints(arbalest):
 def events(arbalest, name, *kinds):
     """Of a log, without what depends on the clock: its times, and how the losses in a mean were grouped."""
     timed = ("seconds", "images_per_second", "evaluation_seconds")
-    lines = map(json.loads, (arbalest.folder / name).read_text().splitlines())
-    return [{k: round(v, 12) if isinstance(v, float) else v for k, v in e.items() if k not in timed} for e in lines if e["event"] in kinds]
+    return [{k: round(v, 12) if isinstance(v, float) else v for k, v in e.items() if k not in timed} for e in arbalest.log(name) if e["event"] in kinds]
 
 
 def kill_while_writing(process, folder):
@@ -95,7 +93,7 @@ def test_killed_ten_times(arbalest, run, model, more):
         if i % 2:
             kill_while_writing(process, arbalest.folder)
         else:
-            time.sleep(moments.uniform(0.1, 0.5))
+            time.sleep(moments.uniform(0.05, 0.25))
             process.kill()
         killed += process.wait() == -signal.SIGKILL
     assert killed >= 5

@@ -1,5 +1,4 @@
 """What the program refuses, it explains in one line, with an exit code other than 0; nothing that was there is lost."""
-import json
 import os
 import signal
 import subprocess
@@ -125,7 +124,7 @@ def test_interrupt_writes_the_model(arbalest, lenet, data):
     output, _ = run.communicate(timeout=60)
     assert run.returncode == 0 and "out.onnx" in output and "stopped" in output
     onnx.checker.check_model(arbalest.folder / "out.onnx")
-    events = [json.loads(line) for line in log.read_text().splitlines()]
+    events = arbalest.log()
     assert events[0]["event"] == "start" and events[-1]["event"] == "end" and events[-1]["interrupted"]
     epoch = next(e for e in events if e["event"] == "epoch")
     assert {"epoch", "seconds", "loss", "accuracy", "images_per_second"} <= epoch.keys()

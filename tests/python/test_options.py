@@ -1,5 +1,4 @@
 """Options of the optimiser, the schedule and the synchroniser: what the chosen kind does not have is refused, not ignored."""
-import json
 import os
 import subprocess
 
@@ -57,8 +56,7 @@ def test_an_alpha_that_limits_the_learners(arbalest, train):
     done = train("--alpha", 1, "--batch", 8, "--epochs", 1, "--log", "log.jsonl")  # 2 learners: below 3.8 / 3.9
     assert done.returncode == 0, done.stderr
     assert "no more than 1: alpha 1: SMA" in done.stdout
-    events = [json.loads(line) for line in (arbalest.folder / "log.jsonl").read_text().splitlines()]
-    limit = next(e for e in events if e["event"] == "tuner")
+    limit = arbalest.log(kind="tuner")[0]
     assert (limit["decision"], limit["learners"]) == ("limit", 1) and "2 learners" in limit["why"]
 
 
