@@ -8,7 +8,8 @@
 //   exponential  r gamma^e                                    ExponentialLR, continuous
 //   cosine       least + (r - least) (1 + cos(pi e' / E')) / 2, e' and E' after the warm-up    (SGDR, without restarts)
 //   linear       r + (least - r) e' / E'
-//   one-cycle    OneCycleLR with cosine annealing: from r / 25 up to r at 30 % of the training, down to r / 25e4
+//   one-cycle    OneCycleLR with cosine annealing, momentum left alone: from r / 25 up to r at 30 % of the training,
+//                then down to r / 25e4
 //   plateau      r gamma^(times the loss stopped falling)     ReduceLROnPlateau with relative threshold 1e-4
 // `least` is floor times r.
 #pragma once

@@ -102,7 +102,8 @@ void add_schedule_options(CLI::App& command, OptimiserArguments& a) {
   command.add_option("--milestones", a.milestones, "multi-step: epochs of the falls, for example 10,15")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--warmup", a.warmup, "epochs in which the rate rises linearly at first")->capture_default_str();
+  command.add_option("--warmup", a.warmup, "epochs in which the rate rises linearly at first, from a tenth of --lr")
+      ->capture_default_str();
   command.add_option("--lr-floor", a.floor, "cosine, linear, plateau: least rate, as part of --lr (default: 0)");
   command.add_option("--patience", a.patience, "plateau: evaluations without progress before a fall (default: 2)");
 }
