@@ -163,7 +163,8 @@ std::vector<std::string> CheckpointFolder::paths() const {
   std::vector<std::string> found;
   for (const auto& entry : filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) found.push_back(entry.path().string());
+    if (entry.is_regular_file() && name.starts_with(kPrefix) && name.ends_with(kSuffix))
+      found.push_back(entry.path().string());
   }
   std::sort(found.rbegin(), found.rend());  // examples are written with leading zeros
   return found;

@@ -3,8 +3,8 @@
 // A file holds facts (text by name) and arrays (bytes by name):
 //   "arbalest checkpoint\n", version u32, count u64, that many facts (name, value), count u64, that many arrays
 //   (name, bytes), CRC-32 u32 of all before it;
-// names, values and arrays are a size u64 and so many bytes. Little endian. Every version begins and ends so, hence a
-// damaged version is told from a newer one.
+// names, values and arrays are a size u64 and so many bytes. Little endian. Since version 3 all begin and end so, hence
+// a damaged version is told from a newer one.
 //
 // The folder holds checkpoint-<examples seen>.arbalest files: examples grow also where a run goes on with another
 // batch. They are written in the background, whole or not at all (AtomicFile); the newest `keep` stay. Errors: io;

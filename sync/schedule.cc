@@ -82,7 +82,7 @@ std::vector<double> Schedule::steps() const {
   std::vector<double> falls;
   if (options_.kind == ScheduleKind::multi_step) falls = options_.milestones;
   if (options_.kind == ScheduleKind::step)
-    for (int i = 1; i * options_.step < epochs_; ++i) falls.push_back(i * options_.step);
+    for (double i = 1; i * options_.step < epochs_; ++i) falls.push_back(i * options_.step);
   const auto after = std::find_if(falls.begin(), falls.end(), [this](double e) { return e >= options_.warmup; });
   if (after != falls.begin()) {
     falls.erase(falls.begin(), after);

@@ -1,12 +1,14 @@
 #include "tools/interval.h"
 
 #include <charconv>
-#include <cmath>
 
 #include "graph/base/error.h"
 
 namespace arbalest::tools {
 namespace {
+
+constexpr int64_t kMostIterations = 1'000'000'000'000;
+constexpr double kFewestEpochs = 1e-4, kMostEpochs = 1e9;
 
 template <class T>
 bool read(const std::string& text, T& number) {
@@ -15,8 +17,9 @@ bool read(const std::string& text, T& number) {
 }
 
 bool parse(const std::string& text, Interval& interval) {
-  if (text.ends_with("it")) return read(text.substr(0, text.size() - 2), interval.iterations);
-  return read(text, interval.epochs) && std::isfinite(interval.epochs);
+  if (text.ends_with("it"))
+    return read(text.substr(0, text.size() - 2), interval.iterations) && interval.iterations <= kMostIterations;
+  return read(text, interval.epochs) && interval.epochs >= kFewestEpochs && interval.epochs <= kMostEpochs;
 }
 
 }  // namespace

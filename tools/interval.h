@@ -12,7 +12,7 @@ struct Interval {
   int64_t iterations = 0;  // 0: `epochs` counts
 };
 
-// "0.25": epochs; "500it": iterations. Usage error for anything else.
+// "0.25": epochs, from 0.0001 to 1e9; "500it": iterations, at most 1e12. Usage error for anything else.
 Interval parse_interval(const std::string& text);
 CLI::Validator interval_text();
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "graph/base/atomic_file.h"
@@ -27,17 +28,18 @@ void JsonLog::write(const nlohmann::json& event) {
 }
 
 void JsonLog::keep_if(const std::function<bool(const nlohmann::json&)>& wanted) {
-  if (!file_) return;
+  if (!file_ || !std::filesystem::is_regular_file(path_)) return;  // what a pipe was told cannot be taken back
+  const std::string real = std::filesystem::canonical(path_).string();
   std::string kept, line;
-  for (std::ifstream in(path_); std::getline(in, line);) {
-    if (in.eof()) break;  // its end was not written
+  for (std::ifstream in(real); std::getline(in, line);) {
+    if (line.empty() || (in.eof() && line.front() == '{')) continue;  // the last one: its end was not written
     try {
       if (wanted(nlohmann::json::parse(line))) kept += line + "\n";
     } catch (const nlohmann::json::exception&) {
       throw Error(ErrorKind::model, "{}: is no log of a run; give another --log", path_);
     }
   }
-  AtomicFile whole(path_);
+  AtomicFile whole(real);
   whole.write(kept);
   whole.commit();
   file_.reset(std::fopen(path_.c_str(), "a"));

@@ -29,7 +29,8 @@ class JsonLog {
   explicit JsonLog(const std::string& path, bool append = false);  // "": no log
   bool active() const { return file_ != nullptr; }
   void write(const nlohmann::json& event);
-  // Of the events so far; a last line that was cut off goes too. Model error where the file is no log.
+  // Of the events so far; a last line that was cut off goes too. Nothing happens to a pipe or device. Model error where
+  // the file is no log.
   void keep_if(const std::function<bool(const nlohmann::json& event)>& wanted);
 
  private:

@@ -22,8 +22,10 @@ void check_output(const std::string& path) {
 }
 
 void add_checkpoint_options(CLI::App& command, TrainOptions& o) {
-  CLI::Option* folder = command.add_option("--checkpoint", o.checkpoints,
-                                           "folder for checkpoints, from which --resume goes on bit for bit");
+  CLI::Option* folder =
+      command
+          .add_option("--checkpoint", o.checkpoints, "folder for checkpoints, from which --resume goes on bit for bit")
+          ->check([](const std::string& path) { return path.empty() ? "is empty" : ""; });
   command
       .add_option_function<std::string>(
           "--checkpoint-every", [&o](const std::string& text) { o.checkpoint_every = parse_interval(text); },
@@ -61,7 +63,8 @@ std::map<std::string, std::string> given_options(const CLI::App& command) {
   std::map<std::string, std::string> given;
   for (const CLI::Option* option : command.get_options())
     if (option->count() > 0 && !others.contains(option->get_name()))
-      given[option->get_name()] = fmt::format("{}", fmt::join(option->results(), " "));
+      given[option->get_name()] =
+          option->get_items_expected_max() == 0 ? "given" : fmt::format("{}", fmt::join(option->results(), " "));
   return given;
 }
 

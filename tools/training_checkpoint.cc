@@ -34,10 +34,8 @@ std::optional<FoundCheckpoint> TrainingRun::find_checkpoint() {
 
 std::string TrainingRun::identity() const {
   const TrainingArguments& t = o_.training;
-  std::string text = fmt::format("seed {}, {}, examples {}, normalised {}", t.seed, describe_training(t),
-                                 data_.train.size(), t.normalise);
-  if (o_.averaging.on()) text += ", average " + describe_averaging(o_.averaging);
-  return text;
+  return fmt::format("seed {}, {}, examples {}, normalised {}", t.seed, describe_training(t), data_.train.size(),
+                     t.normalise);
 }
 
 bool TrainingRun::continues() const { return found_ && found_->checkpoint.fact("run") == identity(); }
@@ -111,6 +109,7 @@ void TrainingRun::write_checkpoint() {
   if (best_) progress["best"] = to_json(*best_);
   c.facts = {{"run", identity()},
              {"options", nlohmann::json(o_.given).dump()},
+             {"average", describe_averaging(o_.averaging)},
              {"learners", std::to_string(o_.training.learners)},
              {"threads per learner", std::to_string(o_.training.threads)},
              {"layout", layout_text(*trainer_.plan().parameters())},
@@ -131,18 +130,26 @@ void TrainingRun::restore() {
   iterations_ = part_.begin = progress_.begin = first_iteration();
   std::erase_if(restarts_, [this](int64_t at) { return at <= iterations_; });
   continued_ = continues() && restore_learners();
+  average_lost_ = average_ && !restore_average();
   restore_progress(nlohmann::json::parse(found_->checkpoint.fact("progress")));
+  found_->checkpoint.arrays.clear();
 }
 
 bool TrainingRun::restore_learners() {
   const Checkpoint& c = found_->checkpoint;
   const std::vector<NamedBytes> arrays = trainer_.arrays();
-  const std::vector<NamedBytes> average = average_ ? average_->arrays() : std::vector<NamedBytes>();
-  if (c.fact("layout") != layout_text(*trainer_.plan().parameters()) || !c.fits("run/", arrays) ||
-      !c.fits("average/", average))
-    return false;
+  if (c.fact("layout") != layout_text(*trainer_.plan().parameters()) || !c.fits("run/", arrays)) return false;
   c.copy_to("run/", arrays);
-  c.copy_to("average/", average);
+  return true;
+}
+
+bool TrainingRun::restore_average() {
+  const Checkpoint& c = found_->checkpoint;
+  const std::vector<NamedBytes> arrays = average_->arrays();
+  if (c.fact("layout") != layout_text(*trainer_.plan().parameters()) ||
+      c.fact("average") != describe_averaging(o_.averaging) || !c.fits("average/", arrays))
+    return false;
+  c.copy_to("average/", arrays);
   return true;
 }
 
@@ -157,13 +164,18 @@ void TrainingRun::restore_progress(const nlohmann::json& progress) {
   schedule_.set_state({s.at(0), s.at(1), s.at(2), s.at(3)});
   std::vector<EpochRecord> records;
   for (const nlohmann::json& record : progress.at("records")) records.push_back(epoch_record(record));
-  report_.resume(std::move(records), iterations_);
+  report_.resume(std::move(records), std::stoll(found_->checkpoint.fact("iteration")));
   if (progress.contains("best")) restore_best(progress["best"]);
 }
 
 void TrainingRun::restore_best(const nlohmann::json& record) {
   const Checkpoint& c = found_->checkpoint;
   best_ = epoch_record(record);
+  const auto confusion = c.arrays.find("confusion");
+  if (confusion != c.arrays.end()) {
+    confusion_.resize(confusion->second.size() / sizeof(int64_t));
+    c.copy_to("", {named_bytes("confusion", std::span(confusion_))});
+  }
   if (!o_.keep_best) return;
   best_tensors_ = trainer_.trained();
   std::vector<NamedBytes> places;
@@ -171,10 +183,6 @@ void TrainingRun::restore_best(const nlohmann::json& record) {
   if (!c.fits("best/", places))
     throw Error(ErrorKind::usage, "--keep-best: the run of {} did not keep its best model", found_->path);
   c.copy_to("best/", places);
-  const auto confusion = c.arrays.find("confusion");
-  if (confusion == c.arrays.end()) return;
-  confusion_.resize(confusion->second.size() / sizeof(int64_t));
-  c.copy_to("", {named_bytes("confusion", std::span(confusion_))});
 }
 
 }  // namespace arbalest::tools

@@ -29,9 +29,8 @@ void TrainingRun::describe() const {
   if (const std::string text = describe_tuning(tuning_); !text.empty()) fmt::print("{:<12}  {}\n", "tuner", text);
   if (average_) fmt::print("{:<12}  {}\n", "average", describe_averaging(o_.averaging));
   if (const double epochs = evaluation_interval().epochs; !o_.evaluate_every && epochs > 1)
-    fmt::print(
-        "{:<12}  the test loss every {} epochs, to spend under 3 % of the time on it (--evaluate-every 1: each)\n",
-        "note", epochs);
+    fmt::print("{:<12}  the test loss {}, to spend under 3 % of the time on it (--evaluate-every 1: each)\n", "note",
+               epochs < static_cast<double>(o_.epochs) ? fmt::format("every {} epochs", epochs) : "only at the end");
   if (const int64_t batch = session_.fixed_batch().value_or(1); data_.test.size() % batch > 0)
     fmt::print("{:<12}  {} of the test examples do not fill a batch of {}, which the model fixes: they are left out\n",
                "note", data_.test.size() % batch, batch);
@@ -43,7 +42,8 @@ void TrainingRun::describe() const {
   if (!continued_)
     fmt::print("{:<12}  {}; what the learners had of their own is not used\n", "note",
                continues() ? "its arrays are laid out for another processor, version or optimiser"
-                           : "it is of a run with other learners, batch, optimiser, averages or data");
+                           : "it is of a run with other learners, batch, optimiser or data");
+  if (average_lost_) fmt::print("{:<12}  the average of the model begins anew\n", "note");
   if (const std::string changed = changed_options(); !changed.empty())
     fmt::print("{:<12}  other options than the checkpoint's: {}\n", "note", changed);
 }

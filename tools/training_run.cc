@@ -13,7 +13,8 @@ namespace arbalest::tools {
 namespace {
 
 constexpr int64_t kIterationsOfEpoch = 10;  // at least, with as many learners as are chosen
-constexpr double kRounding = 1e-6;          // of an iteration: parts of an epoch add up with rounding errors
+constexpr const char* kBySignal = "by a signal";
+constexpr double kRounding = 1e-6;  // of an iteration: parts of an epoch add up with rounding errors
 
 TrainOptions checked(TrainOptions o) {
   check_averaging(o.averaging, o.epochs);
@@ -140,7 +141,8 @@ void TrainingRun::train() {
   int64_t part = 1;
   if (found_)
     while (part_end(part) < epochs && part_is_done(part)) ++part;
-  if (found_ && part_is_done(part)) return;
+  if (found_) stopped_ = reason_to_stop();
+  if (found_ && (part_is_done(part) || !stopped_.empty())) return;
   while (train_until(part_end(part)))
     while (iterations_until(part_end(part)) <= iterations_) ++part;  // each trains at least one iteration
   if (checkpoints_ && last_checkpoint_ < iterations_) write_checkpoint();
@@ -156,22 +158,27 @@ bool TrainingRun::train_until(double epoch) {
     const double before = times_.training;
     advance(count);
     const double took = times_.training - before;
-    at_halt();
+    at_halt(last);
     chunk = std::clamp<int64_t>(static_cast<int64_t>(0.2 * static_cast<double>(count) / std::max(took, 1e-6)), 1,
                                 2 * chunk);
     show(epoch);
   }
   if (iterations_ < last && checkpoints_) write_checkpoint();  // before the part ends, which it did not
   finish_part(epoch);
+  if (checkpoint_is_due()) write_checkpoint();
   if (iterations_ >= iterations_until(static_cast<double>(o_.epochs))) return false;
-  if (interrupted()) {
-    stopped_ = "by a signal";
-  } else if (o_.target_accuracy > 0 && report_.records().back().accuracy.value_or(0) >= o_.target_accuracy) {
-    stopped_ = "by --target-accuracy";
-  } else if (o_.early_stop > 0 && evaluations_since_best() >= o_.early_stop) {
-    stopped_ = fmt::format("by --early-stop: {} evaluations without a better one", o_.early_stop);
-  }
+  stopped_ = reason_to_stop();
   return stopped_.empty();
+}
+
+std::string TrainingRun::reason_to_stop() const {
+  if (interrupted()) return kBySignal;
+  if (report_.records().empty()) return "";
+  if (o_.target_accuracy > 0 && report_.records().back().accuracy.value_or(0) >= o_.target_accuracy)
+    return "by --target-accuracy";
+  if (o_.early_stop > 0 && evaluations_since_best() >= o_.early_stop)
+    return fmt::format("by --early-stop {}: no better evaluation", o_.early_stop);
+  return "";
 }
 
 // In one go, but for stops after which the model enters its average: these depend on iterations only, not on timing.
@@ -194,7 +201,8 @@ void TrainingRun::advance(int64_t count) {
   trainer_.keep();
 }
 
-void TrainingRun::at_halt() {
+// At the end of a part a checkpoint waits for its evaluation.
+void TrainingRun::at_halt(int64_t last) {
   if (!restarts_.empty() && restarts_.front() == iterations_) {
     restarts_.erase(restarts_.begin());
     trainer_.restart();
@@ -204,7 +212,7 @@ void TrainingRun::at_halt() {
                       progress_.iterations_per_second() * static_cast<double>(examples_of_step())});
     progress_.restart();
   }
-  if (checkpoints_ && iterations_ - last_checkpoint_ >= checkpoint_interval()) write_checkpoint();
+  if (iterations_ < last && checkpoint_is_due()) write_checkpoint();
 }
 
 void TrainingRun::finish_part(double epoch) {
@@ -311,8 +319,9 @@ int TrainingRun::run() {
   if (!stopped_.empty()) fmt::print("stopped after iteration {} {}\n", iterations_, stopped_);
   if (o_.keep_best && best_) fmt::print("best after epoch {:g}; ", best_->epoch);
   fmt::print("wrote {} after {} of training\n", o_.out, duration(spent.training));
-  report_.end({{"iterations", iterations_}, {"interrupted", interrupted()}, {"stopped", stopped_}, {"output", o_.out}},
-              spent, o_.target_accuracy);
+  report_.end(
+      {{"iterations", iterations_}, {"interrupted", stopped_ == kBySignal}, {"stopped", stopped_}, {"output", o_.out}},
+      spent, o_.target_accuracy);
   return 0;
 }
 

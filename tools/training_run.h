@@ -58,6 +58,7 @@ class TrainingRun {
   std::string identity() const;  // what shapes the learners' arrays and their batches
   void restore();
   bool restore_learners();  // false: their arrays are others
+  bool restore_average();
   void restore_progress(const nlohmann::json& progress);
   void restore_best(const nlohmann::json& progress);
   std::string changed_options() const;  // since the checkpoint: "--lr 0.01 (was 0.02)"
@@ -78,12 +79,14 @@ class TrainingRun {
   bool train_until(double epoch);       // false: stop
   int64_t next_halt(int64_t last) const;
   void advance(int64_t count);
-  void at_halt();
+  void at_halt(int64_t last);
+  bool checkpoint_is_due() const { return checkpoints_ && iterations_ - last_checkpoint_ >= checkpoint_interval(); }
   void finish_part(double epoch);
   void evaluate(EpochRecord& record);
   Interval evaluation_interval() const;
   bool improved(const EpochRecord& record) const;
   int evaluations_since_best() const;
+  std::string reason_to_stop() const;  // before all epochs; empty: none
 
   ModelView model();  // the one that is evaluated
   void write_model();
@@ -118,9 +121,10 @@ class TrainingRun {
   std::vector<int64_t> restarts_;  // iterations still to come before which the averaging begins anew
   int64_t iterations_ = 0, last_checkpoint_ = 0;
   bool continued_ = false;  // bit for bit, from the checkpoint
-  std::string stopped_;     // before all epochs: why
-  Meter part_, progress_;   // since the last evaluation, and the last message of progress
-  RunTimes times_;          // but for wall, which is that of runs before this one
+  bool average_lost_ = false;
+  std::string stopped_;    // before all epochs: why
+  Meter part_, progress_;  // since the last evaluation, and the last message of progress
+  RunTimes times_;         // but for wall, which is that of runs before this one
   Clock::time_point begin_;
   std::optional<EpochRecord> best_;
   Tensors best_tensors_;

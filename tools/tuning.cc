@@ -122,7 +122,7 @@ Tuning tune_learners(const Session& session, TrainingArguments& a, const TuningL
   TunerOptions options;
   options.cores = std::max(1, core_count() / a.devices);
   options.threads = a.threads_given ? a.threads : 0;
-  const LearnerLimit limit = learner_limit(a, options.cores, limits.most_examples);
+  const LearnerLimit limit = learner_limit(a, options.cores / std::max(1, options.threads), limits.most_examples);
   options.most_learners = limit.most;
   options.memory = available_memory() / 10 * 9 / static_cast<size_t>(a.devices);  // a tenth for all else
   options.run_examples = limits.run_examples;

@@ -128,6 +128,8 @@ def test_a_run_that_ends_early_writes_one(arbalest, run):
     text = arbalest(*run("parts.onnx", *options, "--target-accuracy", first["accuracy"]))
     assert "by --target-accuracy" in text
     assert [e["iteration"] for e in events(arbalest, "parts.jsonl", "epoch")] == [40]
+    text = arbalest(*run("parts.onnx", *options, "--target-accuracy", first["accuracy"], "--resume"))
+    assert "stopped after iteration 40 by --target-accuracy" in text  # as before
     text = arbalest(*run("parts.onnx", *options, "--resume"))
     assert "continues" in text and "--target-accuracy left out (was" in text
     assert bits(arbalest, "parts.onnx") == bits(arbalest, "whole.onnx")
@@ -138,12 +140,16 @@ def test_a_run_that_ends_early_writes_one(arbalest, run):
 def test_other_learners_start_from_the_model(arbalest, run, data, learners, batch):
     """With the evaluations so far, the best of them, and the state of the schedule."""
     more = ("--schedule", "plateau", "--patience", "1", "--keep-best", "--early-stop", "50")
-    arbalest(*run("two.onnx", *CHECKPOINTS, "--log", "two.jsonl", *more))
+    arbalest(*run("two.onnx", *CHECKPOINTS, "--log", "all.jsonl", *more))
     model = arbalest.json("eval", "two.onnx", "--data", data)
-    arguments = run("more.onnx", *CHECKPOINTS, "--resume", "--log", "more.jsonl", *more, "--epochs", 8, "--learners", learners, "--batch", batch)
+    arguments = run("more.onnx", *CHECKPOINTS, "--resume", "--log", "all.jsonl", *more, "--epochs", 8, "--learners", learners, "--batch", batch)
     assert "starts from the model of" in arbalest(*arguments)
-    before, after = events(arbalest, "two.jsonl", "epoch"), events(arbalest, "more.jsonl", "epoch")
-    start, = events(arbalest, "more.jsonl", "start")
+    evaluations = events(arbalest, "all.jsonl", "epoch")
+    before, after = evaluations[:12], evaluations[12:]
+    assert [e["epoch"] for e in before] == [(i + 1) / 2 for i in range(12)]
+    progress = events(arbalest, "all.jsonl", "progress")
+    assert [e["epoch"] for e in progress] == sorted({e["epoch"] for e in progress}) and progress[119]["epoch"] == 6
+    start = events(arbalest, "all.jsonl", "start")[1]
     iterations = [-(-examples // (learners * batch)) for examples in (6 * 640, 6.5 * 640, 7 * 640, 7.5 * 640, 8 * 640)]
     assert [e["epoch"] for e in after] == [6.5, 7, 7.5, 8] and [e["iteration"] for e in after] == iterations[1:]
     assert start["iteration"] == 6 * 640 // (learners * batch)
@@ -152,6 +158,23 @@ def test_other_learners_start_from_the_model(arbalest, run, data, learners, batc
     assert arbalest.json("eval", "more.onnx", "--data", data)["accuracy"] == best >= model["accuracy"]
     text = arbalest(*arguments)
     assert "continues" in text and len(checkpoints(arbalest)) == 2
+
+
+def test_the_average_of_the_model_outlives_other_learners(arbalest, run):
+    average = ("--ema", "0.9", "--checkpoint", "run")
+    arbalest(*run("one.onnx", *average))
+    assert "starts from the model" in arbalest(*run("two.onnx", *average, "--resume", "--learners", 1))
+    assert bits(arbalest, "one.onnx") == bits(arbalest, "two.onnx")  # nothing was left to train
+    assert "begins anew" in arbalest(*run("two.onnx", *average, "--resume", "--ema", "0.8"))
+
+
+def test_a_log_that_is_no_file(arbalest, run):
+    arguments = run("two.onnx", *CHECKPOINTS, "--epochs", 1, "--log", "/dev/stdout")
+    assert '"event":"end"' in arbalest(*arguments)
+    assert '"event":"end"' in arbalest(*arguments, "--resume")
+    (arbalest.folder / "notes").write_text("no newline")
+    assert "is no log" in fails(arbalest, *run("two.onnx", *CHECKPOINTS, "--epochs", 1, "--log", "notes", "--resume"))
+    assert (arbalest.folder / "notes").read_text() == "no newline"
 
 
 def test_other_options_are_told(arbalest, run):
@@ -170,6 +193,7 @@ def test_a_newer_format_another_model_and_a_used_folder_are_refused(arbalest, ru
     assert "would be lost" in fails(arbalest, *run("x.onnx", *CHECKPOINTS, "--resume", "--freeze", "*conv1*"), code=2)
     assert "--resume goes on with it" in fails(arbalest, *run("x.onnx", *CHECKPOINTS), code=2)
     assert "--resume requires --checkpoint" in misused(arbalest, *run("x.onnx", "--resume"))
+    assert "--checkpoint: is empty" in misused(arbalest, *run("x.onnx", "--checkpoint", "", "--resume"))
     for path in checkpoints(arbalest):
         content = bytearray(path.read_bytes())
         content[20] = 99

@@ -78,7 +78,7 @@ def test_options(arbalest, lenet, data):
     assert "momentum" in message
     message = fails(arbalest, *train, "-o", "out.onnx", "--freeze", "*")
     assert "nothing to train" in message
-    for interval in ("0", "-1", "many", "1.5it", "0it", "inf", "it"):
+    for interval in ("0", "-1", "many", "1.5it", "0it", "inf", "it", "1e-300", "900000000000000000it"):
         assert f"'{interval}'" in misused(arbalest, *train, "-o", "out.onnx", "--evaluate-every", interval)
     assert "--checkpoint" in misused(arbalest, *train, "-o", "out.onnx", "--checkpoint-every", "0.5")
     message = fails(arbalest, *train, "-o", "out.onnx", "--training-info", "--epochs", 1, "--early-stop", 3, code=2)

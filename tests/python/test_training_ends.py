@@ -66,7 +66,8 @@ def test_keep_best(arbalest, train):
 def test_early_stop(arbalest, train, evaluations):
     epochs, end = train("--early-stop", evaluations)
     assert len(epochs) == end["iterations"] == BEST + 1 + evaluations
-    assert not end["interrupted"] and accuracy_of(arbalest, "out.onnx") == pytest.approx(EXPECTED[BEST + evaluations])
+    assert end["stopped"] == f"by --early-stop {evaluations}: no better evaluation" and not end["interrupted"]
+    assert accuracy_of(arbalest, "out.onnx") == pytest.approx(EXPECTED[BEST + evaluations])
     train("--early-stop", evaluations, "--keep-best")
     assert accuracy_of(arbalest, "out.onnx") == pytest.approx(EXPECTED[BEST])
 
