@@ -64,6 +64,17 @@ class TrainingRun {
   std::string changed_options() const;  // since the checkpoint: "--lr 0.01 (was 0.02)"
   void write_checkpoint();
 
+  // training_evaluation.cc
+  static constexpr const char* kBySignal = "by a signal";
+  bool part_is_done(int64_t part) const;
+  double part_end(int64_t part) const;  // epochs; the first part is 1, each ends with an evaluation
+  void finish_part(double epoch);
+  void evaluate(EpochRecord& record);
+  Interval evaluation_interval() const;
+  bool improved(const EpochRecord& record) const;
+  int evaluations_since_best() const;
+  std::string reason_to_stop() const;  // before all epochs; empty: none
+
   // training_description.cc
   void describe() const;
   nlohmann::json start_facts() const;
@@ -74,19 +85,11 @@ class TrainingRun {
   TrainerOptions training_options() const;
 
   void train();
-  bool part_is_done(int64_t part) const;
-  double part_end(int64_t part) const;  // epochs; the first part is 1, each ends with an evaluation
-  bool train_until(double epoch);       // false: stop
+  bool train_until(double epoch);  // false: stop
   int64_t next_halt(int64_t last) const;
   void advance(int64_t count);
   void at_halt(int64_t last);
   bool checkpoint_is_due() const { return checkpoints_ && iterations_ - last_checkpoint_ >= checkpoint_interval(); }
-  void finish_part(double epoch);
-  void evaluate(EpochRecord& record);
-  Interval evaluation_interval() const;
-  bool improved(const EpochRecord& record) const;
-  int evaluations_since_best() const;
-  std::string reason_to_stop() const;  // before all epochs; empty: none
 
   ModelView model();  // the one that is evaluated
   void write_model();
