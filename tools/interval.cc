@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include "graph/base/error.h"
-
 namespace arbalest::tools {
 namespace {
 
@@ -24,21 +22,15 @@ bool parse(const std::string& text, Interval& interval) {
 
 }  // namespace
 
-Interval parse_interval(const std::string& text) {
-  Interval interval;
-  if (!parse(text, interval))
-    throw Error(ErrorKind::usage, "'{}': give epochs, for example 0.25, or iterations, for example 500it", text);
-  return interval;
-}
-
-CLI::Validator interval_text() {
-  return CLI::Validator(
-      [](std::string& text) {
-        Interval interval;
-        return parse(text, interval) ? std::string()
-                                     : "'" + text + "' is neither epochs, as 0.25, nor iterations, as 500it";
-      },
-      "EPOCHS or ITERATIONSit");
+CLI::Option* add_interval_option(CLI::App& command, const std::string& name,
+                                 const std::function<void(const Interval&)>& set, const std::string& help) {
+  const auto read_text = [name, set](const std::string& text) {
+    Interval interval;
+    if (!parse(text, interval))
+      throw CLI::ValidationError(name, "'" + text + "' is neither epochs, as 0.25, nor iterations, as 500it");
+    set(interval);
+  };
+  return command.add_option_function<std::string>(name, read_text, help)->type_name("EPOCHS or ITERATIONSit");
 }
 
 }  // namespace arbalest::tools

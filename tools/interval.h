@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace arbalest::tools {
@@ -12,8 +13,9 @@ struct Interval {
   int64_t iterations = 0;  // 0: `epochs` counts
 };
 
-// "0.25": epochs, from 0.0001 to 1e9; "500it": iterations, at most 1e12. Usage error for anything else.
-Interval parse_interval(const std::string& text);
-CLI::Validator interval_text();
+// An option that takes "0.25": epochs, from 0.0001 to 1e9; "500it": iterations, at most 1e12. Anything else is wrong
+// usage.
+CLI::Option* add_interval_option(CLI::App& command, const std::string& name,
+                                 const std::function<void(const Interval&)>& set, const std::string& help);
 
 }  // namespace arbalest::tools

@@ -27,9 +27,9 @@ void check_optimiser(const OptimiserArguments& a) {
   check_used(
       {
           {"--dampening", a.dampening.has_value(), {"sgd"}},
-          {"--beta1", a.beta1.has_value(), {"adam", "adam-onnx", "adamw", "lamb", "lion"}},
-          {"--beta2", a.beta2.has_value(), {"adam", "adam-onnx", "adamw", "rmsprop", "lamb", "lion"}},
-          {"--epsilon", a.epsilon.has_value(), {"adam", "adam-onnx", "adamw", "adagrad", "rmsprop", "lamb"}},
+          {"--beta1", a.options.beta1.has_value(), {"adam", "adam-onnx", "adamw", "lamb", "lion"}},
+          {"--beta2", a.options.beta2.has_value(), {"adam", "adam-onnx", "adamw", "rmsprop", "lamb", "lion"}},
+          {"--epsilon", a.options.epsilon.has_value(), {"adam", "adam-onnx", "adamw", "adagrad", "rmsprop", "lamb"}},
           {"--trust", a.trust.has_value(), {"lars"}},
       },
       "--optimiser", a.kind);
@@ -69,9 +69,9 @@ void add_optimiser_options(CLI::App& command, OptimiserArguments& a) {
   command.add_option("--momentum", a.momentum, "momentum of each learner (default: sgd, lars 0.9; others 0)");
   command.add_option("--dampening", a.dampening, "sgd: dampening of the momentum (default: 0)");
   command.add_flag("--nesterov", a.options.nesterov, "sgd: Nesterov momentum");
-  command.add_option("--beta1", a.beta1, "adam, adamw, lamb, lion: decay of the first moment (default: 0.9)");
-  command.add_option("--beta2", a.beta2, "decay of the second moment (default: 0.999; lion, rmsprop: 0.99)");
-  command.add_option("--epsilon", a.epsilon,
+  command.add_option("--beta1", a.options.beta1, "adam, adamw, lamb, lion: decay of the first moment (default: 0.9)");
+  command.add_option("--beta2", a.options.beta2, "decay of the second moment (default: 0.999; lion, rmsprop: 0.99)");
+  command.add_option("--epsilon", a.options.epsilon,
                      "added to the denominator (default: 1e-8; adam-onnx, lamb: 1e-6; adagrad: 1e-10)");
   command.add_option("--trust", a.trust, "lars: trust coefficient (default: 0.001)");
   command
@@ -112,9 +112,6 @@ OptimiserOptions optimiser_options(const OptimiserArguments& a) {
   check_optimiser(a);
   OptimiserOptions o = a.options;
   o.kind = optimiser_by_name(a.kind);
-  o.beta1 = a.beta1;
-  o.beta2 = a.beta2;
-  o.epsilon = a.epsilon;
   o.dampening = a.dampening.value_or(o.dampening);
   o.trust = a.trust.value_or(o.trust);
   const bool momentum = o.kind == OptimiserKind::sgd || o.kind == OptimiserKind::lars;

@@ -15,8 +15,8 @@ namespace arbalest::tools {
 struct OptimiserArguments {
   OptimiserOptions options;  // but for the kind and what only some kinds have: below
   std::string kind = "sgd";
-  std::optional<double> learning_rate, momentum, dampening, beta1, beta2, epsilon, trust;  // none: the optimiser's own
-  std::vector<std::string> rates, decays;                                                  // GLOB=NUMBER
+  std::optional<double> learning_rate, momentum, dampening, trust;  // none: the optimiser's own
+  std::vector<std::string> rates, decays;                           // GLOB=NUMBER
   bool decay_weights_only = false;
   int accumulate = 1;
   std::string schedule_kind = "constant";

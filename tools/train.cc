@@ -26,11 +26,9 @@ void add_checkpoint_options(CLI::App& command, TrainOptions& o) {
       command
           .add_option("--checkpoint", o.checkpoints, "folder for checkpoints, from which --resume goes on bit for bit")
           ->check([](const std::string& path) { return path.empty() ? "is empty" : ""; });
-  command
-      .add_option_function<std::string>(
-          "--checkpoint-every", [&o](const std::string& text) { o.checkpoint_every = parse_interval(text); },
-          "epochs between checkpoints, for example 0.1, or iterations: 500it")
-      ->check(interval_text())
+  add_interval_option(
+      command, "--checkpoint-every", [&o](const Interval& interval) { o.checkpoint_every = interval; },
+      "epochs between checkpoints, for example 0.1, or iterations: 500it")
       ->default_str("1")
       ->needs(folder);
   command.add_option("--keep-checkpoints", o.checkpoints_kept, "how many of the newest stay")
@@ -102,12 +100,10 @@ Run add_train(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--target-accuracy", o->target_accuracy, "stop when the accuracy reaches this part of 1")
       ->check(CLI::Range(0.0, 1.0));
-  command
-      ->add_option_function<std::string>(
-          "--evaluate-every", [o](const std::string& text) { o->evaluate_every = parse_interval(text); },
-          "epochs between evaluations, for example 0.25, or iterations: 500it; by default the fewest whole epochs\n"
-          "with which evaluating takes under 3 % of the time, if there are so many")
-      ->check(interval_text());
+  add_interval_option(
+      *command, "--evaluate-every", [o](const Interval& interval) { o->evaluate_every = interval; },
+      "epochs between evaluations, for example 0.25, or iterations: 500it; by default the fewest whole epochs\n"
+      "with which evaluating takes under 3 % of the time, if there are so many");
   command->add_option("--early-stop", o->early_stop, "stop after so many evaluations without a better one")
       ->check(CLI::Range(1, 1 << 20));
   add_averaging_options(*command, o->averaging);

@@ -129,28 +129,18 @@ void TrainingRun::write_checkpoint() {
 void TrainingRun::restore() {
   iterations_ = part_.begin = progress_.begin = first_iteration();
   std::erase_if(restarts_, [this](int64_t at) { return at <= iterations_; });
-  continued_ = continues() && restore_learners();
-  average_lost_ = average_ && !restore_average();
+  const Checkpoint& c = found_->checkpoint;
+  const bool same_layout = c.fact("layout") == layout_text(*trainer_.plan().parameters());
+  const auto take = [&c](const char* prefix, const std::vector<NamedBytes>& arrays) {
+    const bool fits = c.fits(prefix, arrays);
+    if (fits) c.copy_to(prefix, arrays);
+    return fits;
+  };
+  continued_ = continues() && same_layout && take("run/", trainer_.arrays());
+  average_lost_ = average_ && !(same_layout && c.fact("average") == describe_averaging(o_.averaging) &&
+                                take("average/", average_->arrays()));
   restore_progress(nlohmann::json::parse(found_->checkpoint.fact("progress")));
   found_->checkpoint.arrays.clear();
-}
-
-bool TrainingRun::restore_learners() {
-  const Checkpoint& c = found_->checkpoint;
-  const std::vector<NamedBytes> arrays = trainer_.arrays();
-  if (c.fact("layout") != layout_text(*trainer_.plan().parameters()) || !c.fits("run/", arrays)) return false;
-  c.copy_to("run/", arrays);
-  return true;
-}
-
-bool TrainingRun::restore_average() {
-  const Checkpoint& c = found_->checkpoint;
-  const std::vector<NamedBytes> arrays = average_->arrays();
-  if (c.fact("layout") != layout_text(*trainer_.plan().parameters()) ||
-      c.fact("average") != describe_averaging(o_.averaging) || !c.fits("average/", arrays))
-    return false;
-  c.copy_to("average/", arrays);
-  return true;
 }
 
 void TrainingRun::restore_progress(const nlohmann::json& progress) {

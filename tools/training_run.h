@@ -57,8 +57,6 @@ class TrainingRun {
   Session opened_session();
   std::string identity() const;  // what shapes the learners' arrays and their batches
   void restore();
-  bool restore_learners();  // false: their arrays are others
-  bool restore_average();
   void restore_progress(const nlohmann::json& progress);
   void restore_best(const nlohmann::json& progress);
   std::string changed_options() const;  // since the checkpoint: "--lr 0.01 (was 0.02)"

@@ -6,10 +6,10 @@ import time
 import zlib
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from linear import save_model
 from test_errors import fails, misused
 
 # 640 examples, 8 a step: 80 iterations an epoch
@@ -21,13 +21,11 @@ CHECKPOINTS = ("--checkpoint", "run", "--checkpoint-every", "0.05")
 def dropout_model(path):
     """A multilayer perceptron whose Dropout draws other numbers in every iteration."""
     draw = np.random.default_rng(1)
-    weight = lambda name, *dims: numpy_helper.from_array((0.1 * draw.standard_normal(dims)).astype(np.float32), name)
-    tensors = [weight("w1", 784, 512), weight("w2", 512, 10), numpy_helper.from_array(np.float32(0.5), "ratio"), numpy_helper.from_array(np.array(True), "yes")]
+    weight = lambda *dims: (0.1 * draw.standard_normal(dims)).astype(np.float32)
+    tensors = {"w1": weight(784, 512), "w2": weight(512, 10), "ratio": np.array(0.5, np.float32), "yes": np.array(True)}
     nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w1"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
              helper.make_node("Dropout", ["r", "ratio", "yes"], ["d"]), helper.make_node("MatMul", ["d", "w2"], ["y"])]
-    value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", *dims])
-    graph = helper.make_graph(nodes, "g", [value("x", 1, 28, 28)], [value("y", 10)], tensors)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    save_model(path, nodes, {"x": [1, 28, 28]}, {"y": [10]}, tensors)
 
 
 def last_of_each(options):

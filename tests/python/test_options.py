@@ -3,10 +3,10 @@ import os
 import subprocess
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from linear import read_tensors, save_model
 
 @pytest.fixture
 def train(arbalest, data):
@@ -66,14 +66,10 @@ def test_easgd_is_named(train):
     assert "EA-SGD" in done.stderr and "0.9 / learners" in done.stderr and "momentum" not in done.stderr
 
 
-def weights(path):
-    return {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
-
-
 def test_the_trust_coefficient_of_lars(arbalest, train):
     done = train("--optimiser", "lars", "--trust", 0, "--epochs", 1, "--learners", 1)
     assert done.returncode == 0, done.stderr
-    before, after = weights(arbalest.folder / "model.onnx"), weights(arbalest.folder / "out.onnx")
+    before, after = read_tensors(arbalest.folder / "model.onnx"), read_tensors(arbalest.folder / "out.onnx")
     assert all((after[name] == w).all() for name, w in before.items() if w.ndim > 1)
 
 
@@ -89,11 +85,8 @@ def normalised_model(path):
         ("Mul", ["normal", "scale"], ["scaled"], {}), ("Add", ["scaled", "offset"], ["moved"], {}),
         ("MatMul", ["moved", "gate"], ["gated"], {}), ("Gemm", ["moved", "weight", "bias"], ["scores"], {}),
         ("Add", ["scores", "gated"], ["logits"], {})]]
-    initializers = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in arrays.items()]
-    initializers.append(numpy_helper.from_array(np.array(1e-5, np.float32), "epsilon"))
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 28, 28])],
-                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", 10])], initializers)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+    save_model(path, nodes, {"x": [1, 28, 28]}, {"logits": [10]},
+               {name: a.astype(np.float32) for name, a in {**arrays, "epsilon": np.array(1e-5)}.items()})
 
 
 def test_decay_of_weights_only(arbalest, data):
@@ -101,7 +94,7 @@ def test_decay_of_weights_only(arbalest, data):
 
     def step(*options):  # one, with all images
         arbalest("train", "model.onnx", "--data", data, "--epochs", 1, "--batch", 640, "--learners", 1, "--lr", 0.1, "-o", "out.onnx", *options)
-        return weights(arbalest.folder / "out.onnx")
+        return read_tensors(arbalest.folder / "out.onnx")
 
     none, all_decay = step(), step("--weight-decay", 0.5)
     some = step("--weight-decay", 0.5, "--decay-weights-only")

@@ -8,6 +8,7 @@ from onnx import numpy_helper
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from comparison import normalised, run
+from linear import read_tensors
 from test_errors import fails
 
 # 640 examples, 16 a step: 40 iterations an epoch
@@ -39,7 +40,7 @@ def confusion(labels, predicted, classes=10):
 
 
 def weights(arbalest, name):
-    return {t.name: numpy_helper.to_array(t).astype(np.float64) for t in onnx.load(arbalest.folder / name).graph.initializer}
+    return {tensor: value.astype(np.float64) for tensor, value in read_tensors(arbalest.folder / name).items()}
 
 
 def test_counts_of_classes_are_those_of_onnxruntime(arbalest, data, train):
